@@ -31,17 +31,29 @@ LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
       worker.id = part.worker;
       worker.last_seen = now_;
     }
-    ++worker.attempts;
+    worker.attempts.insert(live.id);
   }
   shares_.Began(live.job->view().owner, live.SlotCount(), live.started_at);
+  RunOnQuotas(live);
   const int64_t id = live.id;
-  return attempts_.emplace(id, std::move(live)).first->second;
+  LiveAttempt& added = attempts_.emplace(id, std::move(live)).first->second;
+  for (const AttemptPart& part : added.parts) {
+    WorkerState& worker = workers_[part.worker];
+    worker.prepares += added.kind == TaskKind::kPrepare;
+    if (!part.slots.empty()) NoteSlots(worker);
+    NoteAttempts(worker);
+  }
+  return added;
 }
 
 void ControlCore::Impl::ErasePart(AttemptIt it, AttemptPart& part) {
   SetMissingBy(it->second, part, absl::InfiniteFuture());
   part.over = true;
-  --workers_[part.worker].attempts;
+  WorkerState& worker = workers_[part.worker];
+  worker.attempts.erase(it->first);
+  worker.prepares -= it->second.kind == TaskKind::kPrepare;
+  if (!part.slots.empty()) NoteSlots(worker);
+  NoteAttempts(worker);
   const auto& parts = it->second.parts;
   const bool over =
       std::all_of(parts.begin(), parts.end(), [](const AttemptPart& p) { return p.over; });

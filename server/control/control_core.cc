@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -80,6 +81,7 @@ Turn ControlCore::Impl::Step(std::vector<Event> events, absl::Time now) {
   CheckWorkers();
   DrainWorkers();
   CheckQuotas();
+  ReplanAll();
   while (!wakeups_.empty() && wakeups_.begin()->first.first <= now_) {
     JobEntry& due = *wakeups_.begin()->second;
     wakeups_.erase(wakeups_.begin());
@@ -104,11 +106,10 @@ void ControlCore::Impl::KeepTime(absl::Time now) {
   const absl::Duration late = now - std::max(wanted_wakeup_, now_);
   if (wanted_wakeup_ != absl::InfiniteFuture() && late > options_.lease / 2) {
     for (auto& [id, worker] : workers_) worker.last_seen += late;
-    for (auto& [id, live] : attempts_) {
+    for (const auto& [by, id, first_rank] : std::set(missing_)) {
+      LiveAttempt& live = attempts_.at(id);
       for (AttemptPart& part : live.parts) {
-        if (part.missing_by != absl::InfiniteFuture()) {
-          SetMissingBy(live, part, part.missing_by + late);
-        }
+        if (part.first_rank == first_rank) SetMissingBy(live, part, by + late);
       }
     }
   }
@@ -468,6 +469,12 @@ void ControlCore::Impl::CloseTurn() {
     time_stored_ = now_;
   }
   turn_.next_wakeup = std::min(NextWorkerCheck(), quota_check_at_);
+  if (shares_changed_) {
+    turn_.next_wakeup = std::min(turn_.next_wakeup, shares_at_ + kWalkInterval);
+  }
+  if (std::exchange(more_to_start_, false)) {
+    turn_.next_wakeup = std::min(turn_.next_wakeup, now_ + absl::Milliseconds(1));
+  }
   if (!wakeups_.empty()) {
     turn_.next_wakeup = std::min(turn_.next_wakeup, wakeups_.begin()->first.first);
   }

@@ -29,8 +29,10 @@
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
 #include "server/plan/trials.h"
+#include "server/schedule/capacity.h"
 #include "server/schedule/owner_shares.h"
 #include "server/schedule/scheduler.h"
+#include "server/schedule/slot_board.h"
 
 namespace traind {
 
@@ -49,6 +51,12 @@ inline constexpr absl::Duration kReuseWait = absl::Seconds(5);
 inline constexpr double kReuseShare = 0.1;
 // A Worker that does not list an Attempt in its heartbeats for so long has lost it.
 inline constexpr absl::Duration kUnlistedGrace = absl::Seconds(5);
+// Figures that take a walk over everything that runs are made anew in each turn while no more
+// Attempts run than that; else once in kWalkInterval.
+inline constexpr size_t kFewAttempts = 64;
+inline constexpr absl::Duration kWalkInterval = absl::Seconds(1);
+// A turn starts at most so many tasks; the next one goes on, so that no deadline waits for all.
+inline constexpr size_t kMostStarts = 1'000;
 
 class ControlCore::Impl {
  public:
@@ -136,7 +144,7 @@ class ControlCore::Impl {
 
   // ---- what waiting Jobs are told: waits.cc ----
   bool NotesDue() const;
-  void NoteWaits(const std::vector<WorkerSlots>& workers);
+  void NoteWaits();
   void NotePrepareWaits();
   void TellWait(JobEntry& entry, std::string text, absl::Time start);
   void NoteLateStart(JobEntry& entry);
@@ -145,26 +153,22 @@ class ControlCore::Impl {
   void Dispatch();
   void DispatchPrepares();
   void DispatchFolds();
-  // What the scheduler has to know of a Worker; all of its slots are free.
-  static WorkerSlots SlotsOf(const WorkerState& worker);
-  std::vector<WorkerSlots> FreeSlots(bool timed) const;
+  // Tells the board when slots that are held will be free.
+  void NoteEnds();
+  // The idlest Worker that suits the Job; null: none takes tasks.
+  const WorkerState* IdlestFor(const JobEntry& entry) const;
   Candidate MakeCandidate(const JobEntry& entry, size_t most, bool timed) const;
   bool FoldsWait(const Job& job) const;
   LiveAttempt& StartAttempt(JobEntry& entry, int task, std::vector<GangPart> parts);
   void SendStart(JobEntry& entry, const LiveAttempt& live, StartCommand command);
   void StartFold(JobEntry& entry, int task, const Placement& placement);
   int Gangs(const JobEntry& entry) const;  // that all Workers together have for it
-  // Workers that suit it and whose state passes.
-  std::vector<WorkerSlots> SuitableSlots(const JobEntry& entry, bool WorkerState::*passes) const;
   static bool MaySpan(const JobEntry& entry);
   // The gang that its next fold gets.
   GangShape ShapeNow(const JobEntry& entry) const;
   void Handle(GangReady& event);
   // Whether its tasks read files that do not travel (travelling_files.h).
   static bool NeedsSharedFolder(const JobEntry& entry);
-  static bool Suits(const WorkerState& worker, const JobEntry& entry) {
-    return !worker.own_folder || !NeedsSharedFolder(entry);
-  }
 
   // ---- facts.cc ----
   void Handle(WorkerFact& event);
@@ -265,6 +269,8 @@ class ControlCore::Impl {
   void StopLate(JobEntry& entry);
   void StopPaused(JobEntry& entry);
   void ReplanTraining();
+  bool SharesMoved();
+  void ReplanAll();
 
   // ---- extra seeds: extra_seeds.cc ----
   void ApplyExtraSeeds(JobEntry& entry, const PlanOutput& out);
@@ -285,17 +291,14 @@ class ControlCore::Impl {
   void DecideOnce(JobEntry& entry, const TrialNote& note, std::string cause, std::string from);
 
   // ---- quotas.cc ----
-  struct Running {
-    double slots = 0, used_s = 0;
-    double stop_s = 0;  // from the word to stop until they are free
-  };
-  Running RunningOn(const QuotaSubject& subject) const;
+  QuotaAccount::Running RunningOn(QuotaAccount& account) const;
   void Handle(SetQuota& event);
   void Handle(RemoveQuota& event);
   void Handle(ListQuotas& event);
   QuotaState StateOf(QuotaAccount& account) const;
   void RestoreQuotas(const Snapshot& snapshot);
   void Charge(const LiveAttempt& live);
+  void RunOnQuotas(const LiveAttempt& live);
   absl::Status CheckQuotasOf(const Job& job);
   void NoteQuotas(JobEntry& entry);
   absl::Time QuotaEndOf(const JobEntry& entry) const;
@@ -341,6 +344,14 @@ class ControlCore::Impl {
   void LoseWorker(WorkerState& worker, const char* why);
   absl::Time NextWorkerCheck() const;
   void StoreWorker(WorkerState& worker);
+  // What the scheduler has to know of a Worker; all of its slots are free.
+  static WorkerSlots SlotsOf(const WorkerState& worker);
+  // Each brings indexes up to date. NoteWorker: all, after a change of the Worker but of last_seen;
+  // NoteSlots: after a change of what its slots do; NoteAttempts: of what it runs without slots.
+  void NoteWorker(WorkerState& worker);
+  void NoteSlots(const WorkerState& worker);
+  void NoteAttempts(WorkerState& worker);
+  void SetCheck(WorkerState& worker);
 
   // ---- Workers that take nothing new: drain.cc ----
   void Handle(UpdateWorker& event);
@@ -376,8 +387,16 @@ class ControlCore::Impl {
   std::map<int64_t, LiveAttempt> attempts_;
   // By AttemptPart::missing_by; the Attempt, and its part's first rank.
   std::set<std::tuple<absl::Time, int64_t, int>> missing_;
+  absl::Time ends_noted_at_ = absl::InfinitePast();
   std::map<std::string, WorkerState> workers_;
-  std::map<QuotaSubject, QuotaAccount> quotas_;
+  SlotBoard board_;    // of Workers that take tasks
+  Capacity expected_;  // of Workers that are expected and open
+  // Workers that take tasks by their prepares, idlest first; [1]: with folders of their own.
+  std::set<std::pair<int, std::string>> idle_[2];
+  // When a Worker may be lost or drained. It has been heard of meanwhile, in most cases.
+  std::set<std::pair<absl::Time, std::string>> worker_checks_;
+  std::set<std::string> draining_;                       // and still running something
+  mutable std::map<QuotaSubject, QuotaAccount> quotas_;  // RunningOn keeps figures there
   int64_t quota_changes_ = 0;
   absl::Time quota_check_at_ = absl::InfiniteFuture();
   std::map<Urgency, JobEntry*> prepare_queue_;
@@ -390,6 +409,9 @@ class ControlCore::Impl {
   // Jobs whose folds run or could; those among them with a deadline.
   std::map<uint64_t, JobEntry*> training_;
   std::set<uint64_t> training_in_time_;
+  ShareBasis planned_shares_;  // of the last ReplanAll
+  bool shares_changed_ = false;
+  absl::Time shares_at_ = absl::InfinitePast();
   std::map<std::pair<absl::Time, uint64_t>, JobEntry*> wakeups_;
 
   // The following members belong to the current turn.
@@ -400,6 +422,7 @@ class ControlCore::Impl {
   std::vector<JobEntry*> reply_owners_;                     // by turn_.replies
   std::map<std::pair<std::string, uint64_t>, int64_t> acks_;
   std::set<int64_t> aborted_;
+  bool more_to_start_ = false;
 };
 
 }  // namespace traind

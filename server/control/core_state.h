@@ -19,6 +19,7 @@
 #include "server/domain/worker_mode.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
+#include "server/schedule/capacity.h"
 #include "server/schedule/scheduler.h"
 
 namespace traind {
@@ -144,8 +145,9 @@ struct LiveAttempt {
   bool saved_last = false;         // its fold is settled, it only has to end
   absl::Time started_at;
   absl::Time closed_at = absl::InfiniteFuture();
-  bool aborted = false;  // its Workers were told to kill it
-  bool met = false;      // its parts were told where rank 0 listens
+  absl::Time expected_end = absl::InfiniteFuture();  // as of the last NoteEnds; not known before
+  bool aborted = false;                              // its Workers were told to kill it
+  bool met = false;                                  // its parts were told where rank 0 listens
 
   // The values that its Worker was told last.
   int epochs = -1;
@@ -194,7 +196,7 @@ struct WorkerState {
   absl::Time row_at = absl::InfinitePast();  // when its row was last stored
   std::vector<Slot> slots;
   bool own_folder = false;              // its state folder is not traind's
-  size_t attempts = 0;                  // parts of LiveAttempts that it may still run
+  std::set<int64_t> attempts;           // LiveAttempts of which it may still run a part
   WorkerMode mode = WorkerMode::kOpen;  // as an operator wants it
   absl::Time drain_at = absl::InfiniteFuture();
   bool leaving = false;  // it was told to stop
@@ -202,14 +204,38 @@ struct WorkerState {
   // to be trusted.
   std::set<int64_t> foreign;
 
+  // Where the Core's indexes have it.
+  int prepares = 0;                           // of its attempts
+  std::optional<int> idle_as;                 // by its prepares, while it takes tasks
+  std::optional<Capacity::Kind> expected_as;  // while it is expected and open
+  absl::Time check_at = absl::InfiniteFuture();
+
   bool takes_tasks() const { return attached && open(); }
   bool open() const { return mode == WorkerMode::kOpen && !leaving; }
 };
 
 struct QuotaAccount {
+  explicit QuotaAccount(QuotaUse quota_use) : use(std::move(quota_use)) {}
+
   QuotaUse use;
   double used_s = 0;  // by ended Attempts, as of this turn
   int warned = 0;     // the last mark that was told
+
+  // Folds that run on this account.
+  struct Running {
+    double slots = 0, used_s = 0;
+    double stop_s = 0;  // from the word to stop until they are free
+  };
+  Running walked;  // as of walked_at
+  absl::Time walked_at = absl::InfinitePast();
+  // Slots that are held since then, or are no longer held (less than 0).
+  void Run(absl::Time started_at, double more_slots);
+};
+
+// What the shares of running Jobs depend on.
+struct ShareBasis {
+  size_t jobs = 0, in_time = 0;
+  int slots = 0;
 };
 
 }  // namespace traind

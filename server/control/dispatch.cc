@@ -1,5 +1,4 @@
 // Starting tasks: PREPAREs on any Worker at once, folds where slots are free.
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -21,34 +20,34 @@ void ControlCore::Impl::Dispatch() {
 }
 
 void ControlCore::Impl::DispatchPrepares() {
-  if (prepare_queue_.empty()) return;
-  std::map<std::string, int> outstanding;
-  for (const auto& [id, worker] : workers_) {
-    if (worker.takes_tasks()) outstanding[id] = 0;
-  }
-  if (outstanding.empty()) return;
-  for (const auto& [id, live] : attempts_) {
-    const auto it = outstanding.find(live.lead());
-    if (live.kind == TaskKind::kPrepare && it != outstanding.end()) ++it->second;
-  }
+  size_t started = 0;
   for (auto head = prepare_queue_.begin(); head != prepare_queue_.end();) {
     JobEntry& entry = *head->second;
-    auto idlest = outstanding.end();
-    for (auto it = outstanding.begin(); it != outstanding.end(); ++it) {
-      if (!Suits(workers_.at(it->first), entry)) continue;
-      if (idlest == outstanding.end() || it->second < idlest->second) idlest = it;
-    }
-    if (idlest == outstanding.end()) {  // it waits for another Worker; the next may not
-      ++head;
+    const WorkerState* const idlest = IdlestFor(entry);
+    if (idlest == nullptr) {
+      if (idle_[0].empty() && idle_[1].empty()) return;
+      ++head;  // it waits for another Worker; the next may not
       continue;
     }
     const bool urgent = entry.view().deadline - now_ <= absl::Minutes(1);
-    if (idlest->second >= options_.max_prepares && !urgent) return;
-    SendStart(entry, StartAttempt(entry, 0, {{idlest->first, {}}}), {});
-    ++idlest->second;
+    if (idlest->prepares >= options_.max_prepares && !urgent) return;
+    if (++started > kMostStarts) {
+      more_to_start_ = true;
+      return;
+    }
+    SendStart(entry, StartAttempt(entry, 0, {{idlest->id, {}}}), {});
     head = prepare_queue_.erase(head);
     entry.prepare_key.reset();
   }
+}
+
+const WorkerState* ControlCore::Impl::IdlestFor(const JobEntry& entry) const {
+  const auto& [shared, own] = idle_;
+  const std::pair<int, std::string>* idlest = shared.empty() ? nullptr : &*shared.begin();
+  if (!own.empty() && (idlest == nullptr || *own.begin() < *idlest) && !NeedsSharedFolder(entry)) {
+    idlest = &*own.begin();
+  }
+  return idlest == nullptr ? nullptr : &workers_.at(idlest->second);
 }
 
 bool ControlCore::Impl::NeedsSharedFolder(const JobEntry& entry) {
@@ -59,41 +58,15 @@ bool ControlCore::Impl::NeedsSharedFolder(const JobEntry& entry) {
   return *entry.needs_shared_folder;
 }
 
-WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
-  WorkerSlots slots;
-  slots.worker = worker.id;
-  slots.own_folder = worker.own_folder;
-  // The loopback of a host is reached on that host alone.
-  const bool loopback = absl::StartsWith(worker.address, "127.") || worker.address == "::1";
-  if (!worker.address.empty()) slots.network = loopback ? "lo of " + worker.hostname : "outer";
-  for (const Slot& slot : worker.slots) slots.slots.push_back({slot.index, slot.device, true});
-  return slots;
-}
-
-std::vector<WorkerSlots> ControlCore::Impl::FreeSlots(bool timed) const {
-  std::vector<WorkerSlots> all;
-  for (const auto& [id, worker] : workers_) {
-    if (!worker.takes_tasks()) continue;
-    all.push_back(SlotsOf(worker));
-    for (WorkerSlots::Slot& slot : all.back().slots) slot.free = worker.foreign.empty();
-  }
-  for (const auto& [id, live] : attempts_) {
-    const absl::Time end = timed ? ExpectedEnd(live) : absl::InfiniteFuture();
+void ControlCore::Impl::NoteEnds() {
+  if (attempts_.size() > kFewAttempts && now_ < ends_noted_at_ + kWalkInterval) return;
+  ends_noted_at_ = now_;
+  for (auto& [id, live] : attempts_) {
+    live.expected_end = ExpectedEnd(live);
     for (const AttemptPart& part : live.parts) {
-      if (part.over || part.slots.empty()) continue;
-      const auto worker = std::lower_bound(
-          all.begin(), all.end(), part.worker,
-          [](const WorkerSlots& w, const std::string& name) { return w.worker < name; });
-      if (worker == all.end() || worker->worker != part.worker) continue;
-      for (WorkerSlots::Slot& slot : worker->slots) {
-        const auto& held = part.slots;
-        if (std::find(held.begin(), held.end(), slot.index) == held.end()) continue;
-        slot.free = false;
-        slot.free_at = end;
-      }
+      if (!part.over) board_.ExpectFree(part.worker, part.slots, live.expected_end);
     }
   }
-  return all;
 }
 
 Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most, bool timed) const {
@@ -132,46 +105,37 @@ void ControlCore::Impl::DispatchFolds() {
   if (train_queue_.empty()) return line_.clear();
   // Ends of folds matter where slots may be kept for a gang, and for what is told.
   const bool notes = NotesDue(), timed = notes || GangsWait();
-  std::vector<WorkerSlots> workers = FreeSlots(timed);
-  size_t free = 0;
-  for (const WorkerSlots& worker : workers) {
-    for (const WorkerSlots::Slot& slot : worker.slots) free += slot.free;
-  }
-  if (free == 0) {
-    if (notes) NoteWaits(workers);
+  if (timed) NoteEnds();
+  if (board_.free_slots() == 0) {
+    if (notes) NoteWaits();
     return;
   }
-  const bool own_folders = std::any_of(workers.begin(), workers.end(),
-                                       [](const WorkerSlots& worker) { return worker.own_folder; });
+  const size_t most = std::min(kMostStarts, static_cast<size_t>(board_.free_slots()));
+  const bool own_folders = board_.capacity().has_own_folders();
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
   for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
-    for (JobEntry* entry : NextInLine(first, free)) {
-      candidates.push_back(MakeCandidate(*entry, free, timed));
+    for (JobEntry* entry : NextInLine(first, most)) {
+      candidates.push_back(MakeCandidate(*entry, most, timed));
       candidates.back().needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
       entries.push_back(entry);
     }
   }
-  for (const Placement& placement : PlaceFolds(candidates, now_, workers)) {
+  const std::vector<Placement> placements = PlaceFolds(candidates, now_, board_, most);
+  more_to_start_ |= placements.size() == kMostStarts;
+  for (const Placement& placement : placements) {
     StartFold(*entries[placement.candidate], placement.fold, placement);
   }
   for (JobEntry* entry : entries) {
     if (entry->touched) UpdateQueues(*entry);
   }
-  if (notes) NoteWaits(workers);
-}
-
-std::vector<WorkerSlots> ControlCore::Impl::SuitableSlots(const JobEntry& entry,
-                                                          bool WorkerState::*passes) const {
-  std::vector<WorkerSlots> all;
-  for (const auto& [id, worker] : workers_) {
-    if (worker.*passes && worker.open() && Suits(worker, entry)) all.push_back(SlotsOf(worker));
-  }
-  return all;
+  if (notes) NoteWaits();
 }
 
 int ControlCore::Impl::Gangs(const JobEntry& entry) const {
-  return CountGangs(ShapeNow(entry), MaySpan(entry), SuitableSlots(entry, &WorkerState::attached));
+  const Capacity& capacity = board_.capacity();
+  const bool needs_shared = capacity.has_own_folders() && NeedsSharedFolder(entry);
+  return capacity.CountGangs(ShapeNow(entry), MaySpan(entry), needs_shared);
 }
 
 // The Ranks of networks exchange gradients over any network; trees and programs have no such gang.
@@ -192,10 +156,9 @@ GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
     return attempt.kind == TaskKind::kTrain;
   });
   if (!trained) return shape;
-  const bool may_span = MaySpan(entry);
-  if (CountGangs(shape, may_span, SuitableSlots(entry, &WorkerState::expected)) > 0) return shape;
-  const int most =
-      LargestGang(shape.device, may_span, SuitableSlots(entry, &WorkerState::attached));
+  const bool may_span = MaySpan(entry), needs_shared = NeedsSharedFolder(entry);
+  if (expected_.CountGangs(shape, may_span, needs_shared) > 0) return shape;
+  const int most = board_.capacity().LargestGang(shape.device, may_span, needs_shared);
   if (most > 0) shape.slots = std::min(shape.slots, most);
   return shape;
 }

@@ -20,6 +20,7 @@ void ControlCore::Impl::Handle(UpdateWorker& event) {
   worker.mode = event.mode;
   worker.drain_at =
       event.mode == WorkerMode::kDraining ? now_ + event.grace : absl::InfiniteFuture();
+  NoteWorker(worker);
   StoreWorker(worker);
   turn_.mutations.durable = true;
   Answer(event.call, absl::OkStatus(), nullptr);
@@ -50,23 +51,23 @@ void ControlCore::Impl::RestoreWorkers(const Snapshot& snapshot) {
     worker.hostname = note.hostname;
     worker.mode = note.mode;
     worker.drain_at = note.drain_at;
+    NoteWorker(worker);
     NoteMode(worker);
   }
 }
 
 void ControlCore::Impl::DrainWorkers() {
-  for (const auto& [id, worker] : workers_) {
-    if (worker.mode == WorkerMode::kDraining && worker.drain_at <= now_ && worker.attempts > 0) {
-      MoveAttempts(id);
-    }
+  for (const std::string& id : std::set(draining_)) {
+    if (workers_.at(id).drain_at <= now_) MoveAttempts(id);
   }
 }
 
 // A fold saves a checkpoint first; everything else begins again elsewhere.
 void ControlCore::Impl::MoveAttempts(const std::string& worker) {
   constexpr char kWhy[] = "its worker is drained";
-  for (auto& [id, live] : attempts_) {
-    if (!live.open || live.stop_sent || live.PartOn(worker) == nullptr) continue;
+  for (const int64_t id : std::set(workers_.at(worker).attempts)) {
+    LiveAttempt& live = attempts_.at(id);
+    if (!live.open || live.stop_sent) continue;
     if (live.kind == TaskKind::kTrain) {
       SendStop(live, StopMode::kDrop, StopReason::kMoved, kWhy);
     } else {

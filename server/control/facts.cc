@@ -39,7 +39,9 @@ void ControlCore::Impl::Handle(WorkerFact& event) {
   AttemptPart* const part = it == attempts_.end() ? nullptr : it->second.PartOn(event.worker);
   if (part == nullptr) {
     if (ended) {
-      if (worker != workers_.end()) worker->second.foreign.erase(event.attempt);
+      if (worker != workers_.end() && worker->second.foreign.erase(event.attempt) > 0) {
+        NoteWorker(worker->second);
+      }
     } else {
       AbortStale(event.worker, event.attempt, "this Attempt is over");
     }

@@ -3,6 +3,7 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -503,8 +504,33 @@ bool ControlCore::Impl::PlanCut(const Job& job) {
   });
 }
 
-// The slots are shared by other Jobs than before.
+// The slots are shared by other Jobs than before, or there are others. Where much runs, the Plans
+// are made anew together, and only when the shares have moved.
 void ControlCore::Impl::ReplanTraining() {
+  shares_changed_ = true;
+  if (attempts_.size() <= kFewAttempts) ReplanAll();
+}
+
+bool ControlCore::Impl::SharesMoved() {
+  constexpr double kLeast = 0.05;
+  const ShareBasis now{training_.size(), training_in_time_.size(), board_.capacity().slots()};
+  const auto moved = [](double a, double b) { return std::abs(a - b) > kLeast * std::min(a, b); };
+  const ShareBasis& planned = planned_shares_;
+  if (!moved(static_cast<double>(now.jobs), static_cast<double>(planned.jobs)) &&
+      !moved(static_cast<double>(now.in_time), static_cast<double>(planned.in_time)) &&
+      !moved(now.slots, planned.slots)) {
+    return false;
+  }
+  planned_shares_ = now;
+  return true;
+}
+
+void ControlCore::Impl::ReplanAll() {
+  const bool few = attempts_.size() <= kFewAttempts;
+  if (!shares_changed_ || (!few && now_ < shares_at_ + kWalkInterval)) return;
+  shares_changed_ = false;
+  shares_at_ = now_;
+  if (!SharesMoved() && !few) return;
   for (auto& [id, live] : attempts_) {
     if (!live.open || live.kind != TaskKind::kTrain || live.job->pace.replan_wanted) continue;
     live.job->pace.replan_wanted = true;

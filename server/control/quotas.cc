@@ -13,26 +13,33 @@ double Seconds(absl::Duration duration) { return absl::ToDoubleSeconds(duration)
 
 }  // namespace
 
-// Slots that running folds hold on this quota's account, and what they used so far.
-ControlCore::Impl::Running ControlCore::Impl::RunningOn(const QuotaSubject& subject) const {
-  Running running;
+// Where much runs, the figures of a moment ago are carried on, with what began and ended since.
+QuotaAccount::Running ControlCore::Impl::RunningOn(QuotaAccount& account) const {
+  if (attempts_.size() > kFewAttempts && now_ < account.walked_at + kWalkInterval) {
+    QuotaAccount::Running running = account.walked;
+    running.used_s += running.slots * Seconds(now_ - account.walked_at);
+    return running;
+  }
+  QuotaAccount::Running running;
   for (const auto& [id, live] : attempts_) {
     const auto slots = static_cast<double>(live.SlotCount());
     if (!live.open || slots == 0) continue;
     const Job& job = live.job->view();
-    if (!subject.Covers(job.owner, job.spec.labels)) continue;
+    if (!account.use.quota().subject.Covers(job.owner, job.spec.labels)) continue;
     running.slots += slots;
     running.used_s += slots * Seconds(now_ - live.started_at);
     // Stopping takes a while, too.
     running.stop_s = std::max(running.stop_s, StopSeconds(TypicalFold(*live.job)));
   }
+  account.walked = running;
+  account.walked_at = now_;
   return running;
 }
 
 QuotaState ControlCore::Impl::StateOf(QuotaAccount& account) const {
   QuotaState state;
   state.quota = account.use.quota();
-  state.used_s = account.use.Used(now_) + RunningOn(state.quota.subject).used_s;
+  state.used_s = account.use.Used(now_) + RunningOn(account).used_s;
   state.left_s = account.use.Left(state.used_s);
   if (state.left_s <= 0) state.free_at = account.use.FreeAt(now_);
   state.warned_percent = WarningMark(state.used_s, Seconds(state.quota.allowance));
@@ -47,7 +54,7 @@ void ControlCore::Impl::Handle(SetQuota& event) {
                       absl::StrCat(Text(subject), " is not known: it has no job and no quota yet")),
                   nullptr);
   }
-  QuotaAccount account{QuotaUse(event.quota)};
+  QuotaAccount account((QuotaUse(event.quota)));
   for (const Usage& used : event.history) {
     if (subject.Covers(used.owner, used.labels)) account.use.Add(used.start, used.end, used.slots);
   }
@@ -82,7 +89,7 @@ void ControlCore::Impl::RestoreQuotas(const Snapshot& snapshot) {
     shares_.Add(used.owner, used.slots, used.start, used.end);
   }
   for (const Quota& quota : snapshot.quotas) {
-    QuotaAccount account{QuotaUse(quota)};
+    QuotaAccount account((QuotaUse(quota)));
     for (const Usage& used : snapshot.usage) {
       if (!quota.subject.Covers(used.owner, used.labels)) continue;
       account.use.Add(used.start, used.end, used.slots);
@@ -100,7 +107,23 @@ void ControlCore::Impl::Charge(const LiveAttempt& live) {
   for (auto& [subject, account] : quotas_) {
     if (!subject.Covers(job.owner, job.spec.labels)) continue;
     account.use.Add(live.started_at, now_, slots);
+    account.Run(live.started_at, -slots);
   }
+}
+
+// It holds its slots from started_at on.
+void ControlCore::Impl::RunOnQuotas(const LiveAttempt& live) {
+  const auto slots = static_cast<double>(live.SlotCount());
+  const Job& job = live.job->view();
+  for (auto& [subject, account] : quotas_) {
+    if (subject.Covers(job.owner, job.spec.labels)) account.Run(live.started_at, slots);
+  }
+}
+
+void QuotaAccount::Run(absl::Time started_at, double more_slots) {
+  if (walked_at == absl::InfinitePast()) return;
+  walked.slots += more_slots;
+  walked.used_s += more_slots * Seconds(walked_at - started_at);
 }
 
 absl::Status ControlCore::Impl::CheckQuotasOf(const Job& job) {
@@ -140,9 +163,9 @@ void ControlCore::Impl::NoteQuotas(JobEntry& entry) {
 // When what is left will be used up, at the rate that the Job may use it; for its Plan.
 absl::Time ControlCore::Impl::QuotaEndOf(const JobEntry& entry) const {
   absl::Time end = absl::InfiniteFuture();
-  for (const auto& [subject, account] : quotas_) {
+  for (auto& [subject, account] : quotas_) {
     if (!subject.Covers(entry.view().owner, entry.view().spec.labels)) continue;
-    const Running running = RunningOn(subject);
+    const QuotaAccount::Running running = RunningOn(account);
     const double own = static_cast<double>(ParallelFolds(entry) * entry.view().spec.slots);
     const double left_s = Seconds(account.use.quota().allowance) - account.used_s - running.used_s;
     const double rate = std::max({1.0, own, running.slots});
@@ -156,7 +179,7 @@ void ControlCore::Impl::CheckQuotas() {
   quota_check_at_ = absl::InfiniteFuture();
   for (auto& [subject, account] : quotas_) {
     account.used_s = account.use.Used(now_);
-    const Running running = RunningOn(subject);
+    const QuotaAccount::Running running = RunningOn(account);
     const double allowance_s = Seconds(account.use.quota().allowance);
     const double used_s = account.used_s + running.used_s;
     const int mark = WarningMark(used_s, allowance_s);

@@ -9,10 +9,9 @@
 namespace traind {
 namespace {
 
-// Every turn with something to store looks at a line of so many Jobs, while no more Attempts run;
-// else a turn a second does.
+// Every turn with something to store looks at a line of so many Jobs, while few Attempts run; else
+// one in kWalkInterval does.
 constexpr size_t kShortLine = 64;
-constexpr absl::Duration kNoteInterval = absl::Seconds(1);
 // At most so many Jobs are told, and fewer where there are many slots to be looked at for each.
 constexpr size_t kMostTold = 256;
 constexpr size_t kMostSlotsSeen = 20'000;
@@ -39,8 +38,8 @@ bool ControlCore::Impl::NotesDue() const {
   // Live figures alone tell little that is new, and come often.
   const bool news = std::any_of(touched_.begin(), touched_.end(),
                                 [](const JobEntry* entry) { return entry->stored; });
-  const bool small = waiting <= kShortLine && attempts_.size() <= kShortLine;
-  return (small && news) || now_ - noted_at_ >= kNoteInterval;
+  const bool small = waiting <= kShortLine && attempts_.size() <= kFewAttempts;
+  return (small && news) || now_ - noted_at_ >= kWalkInterval;
 }
 
 void ControlCore::Impl::TellWait(JobEntry& entry, std::string text, absl::Time start) {
@@ -55,14 +54,10 @@ void ControlCore::Impl::TellWait(JobEntry& entry, std::string text, absl::Time s
   if (!same) job.expected_start = start;
 }
 
-void ControlCore::Impl::NoteWaits(const std::vector<WorkerSlots>& workers) {
+void ControlCore::Impl::NoteWaits() {
   noted_at_ = now_;
-  size_t slots = 1;
-  bool own_folders = false;
-  for (const WorkerSlots& worker : workers) {
-    slots += worker.slots.size();
-    own_folders |= worker.own_folder;
-  }
+  const auto slots = static_cast<size_t>(1 + board_.capacity().slots());
+  const bool own_folders = board_.capacity().has_own_folders();
   const size_t most = std::clamp<size_t>(kMostSlotsSeen / slots, 1, kMostTold);
   std::vector<std::pair<Candidate, JobEntry*>> in_order;
   for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
@@ -79,7 +74,7 @@ void ControlCore::Impl::NoteWaits(const std::vector<WorkerSlots>& workers) {
   if (in_order.size() > most) in_order.resize(most);
   std::vector<Candidate> line;
   for (const auto& [candidate, entry] : in_order) line.push_back(candidate);
-  const std::vector<Outlook> outlooks = LookAhead(line, now_, workers);
+  const std::vector<Outlook> outlooks = LookAhead(line, now_, board_);
   line_.clear();
   for (size_t i = 0; i < line.size(); ++i) {
     line_.emplace_back(line[i].urgency, outlooks[i].start);
@@ -98,19 +93,16 @@ void ControlCore::Impl::NoteWaits(const std::vector<WorkerSlots>& workers) {
 
 void ControlCore::Impl::NotePrepareWaits() {
   const bool due =
-      prepare_queue_.size() <= kShortLine || now_ - prepares_noted_at_ >= kNoteInterval;
+      prepare_queue_.size() <= kShortLine || now_ - prepares_noted_at_ >= kWalkInterval;
   if (touched_.empty() || !due) return;
   prepares_noted_at_ = now_;
   size_t told = 0;
   for (const auto& [urgency, entry] : prepare_queue_) {
     if (++told > kShortLine) return;
-    bool attached = false, open = false, suits = false;
-    for (const auto& [id, worker] : workers_) {
-      attached |= worker.attached;
-      open |= worker.takes_tasks();
-      suits |= worker.takes_tasks() && Suits(worker, *entry);
-      if (suits) break;
-    }
+    const bool suits = IdlestFor(*entry) != nullptr;
+    const bool open = !idle_[0].empty() || !idle_[1].empty();
+    const bool attached = open || std::any_of(workers_.begin(), workers_.end(),
+                                              [](const auto& w) { return w.second.attached; });
     const char* text = suits      ? "a Worker that reads its data; all of them have enough to read"
                        : open     ? "a Worker that shares traind's state folder"
                        : attached ? "a Worker; those that are attached take nothing new"

@@ -1,4 +1,5 @@
 // Workers: who is there, what they still run, and when one counts as lost.
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -35,14 +36,10 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
   StoreWorker(worker);
   std::sort(event.running_attempts.begin(), event.running_attempts.end());
 
-  for (auto it = attempts_.begin(); it != attempts_.end();) {
+  for (const int64_t id : std::set(worker.attempts)) {
+    const auto it = attempts_.find(id);
     LiveAttempt& live = it->second;
     AttemptPart* const part = live.PartOn(worker.id);
-    if (part == nullptr) {
-      ++it;
-      continue;
-    }
-    const auto next = std::next(it);
     if (Lists(event.running_attempts, live.id)) {
       SetMissingBy(live, *part, absl::InfiniteFuture());
       // The last orders may have been lost with the stream.
@@ -66,7 +63,6 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
       // Its last facts are on their way, or it never came to be.
       SetMissingBy(live, *part, now_ + std::min(kResendGrace, options_.lease));
     }
-    it = next;
   }
   for (int64_t id : event.running_attempts) {
     const auto it = attempts_.find(id);
@@ -74,6 +70,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
     worker.foreign.insert(id);
     AbortStale(worker.id, id, "this Attempt is over");
   }
+  NoteWorker(worker);
   if (shutting_down_ && options_.standalone) turn_.shutdowns.push_back({worker.id});
   ReplanTraining();
 }
@@ -86,17 +83,19 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
   if (worker.leaving != event.leaving) {
     worker.leaving = event.leaving;
     NoteMode(worker);
+    NoteWorker(worker);
     ReplanTraining();
   }
   if (!worker.attached) {
     // Given up too early: it was silent for a lease, or its predecessor's death was
     // noticed when it was there already.
     worker.attached = worker.expected = true;
+    NoteWorker(worker);
     StoreWorker(worker);
     ReplanTraining();
   }
   if (now_ - worker.row_at >= absl::Seconds(30)) StoreWorker(worker);
-  worker.foreign.clear();
+  const std::set<int64_t> foreign = std::exchange(worker.foreign, {});
   std::sort(event.running_attempts.begin(), event.running_attempts.end());
   for (int64_t id : event.running_attempts) {
     const auto it = attempts_.find(id);
@@ -105,14 +104,15 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
       AbortStale(worker.id, id, "this Attempt is over");
     }
   }
-  for (auto it = attempts_.begin(); it != attempts_.end();) {
+  if (worker.foreign != foreign) NoteWorker(worker);
+  for (const int64_t id : std::set(worker.attempts)) {
+    const auto it = attempts_.find(id);
     LiveAttempt& live = it->second;
     AttemptPart* const part = live.PartOn(worker.id);
-    const auto next = std::next(it);
     // The message of an Attempt that began or ended just now may have crossed the heartbeat.
     const absl::Time settled = (live.open ? live.started_at : live.closed_at) + absl::Seconds(2);
-    if (part == nullptr || now_ < settled) {
-    } else if (Lists(event.running_attempts, live.id)) {
+    if (now_ < settled) continue;
+    if (Lists(event.running_attempts, live.id)) {
       SetMissingBy(live, *part, absl::InfiniteFuture());
       if (!live.open) AbortStale(worker.id, live.id, "this Attempt is over");
     } else if (!live.open) {
@@ -120,7 +120,6 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
     } else {
       SetMissingBy(live, *part, std::min(part->missing_by, now_ + kUnlistedGrace));
     }
-    it = next;
   }
 }
 
@@ -133,6 +132,7 @@ void ControlCore::Impl::Handle(WorkerDetached& event) {
   worker.attached = false;
   if (worker.leaving) worker.expected = false;  // it does not come back
   worker.last_seen = now_;
+  NoteWorker(worker);
   StoreWorker(worker);
   ReplanTraining();
 }
@@ -145,29 +145,29 @@ void ControlCore::Impl::Handle(WorkerDied& event) {
 void ControlCore::Impl::LoseWorker(WorkerState& worker, const char* why) {
   worker.attached = worker.expected = false;
   worker.foreign.clear();
-  for (auto it = attempts_.begin(); it != attempts_.end();) {
-    const auto next = std::next(it);
-    LiveAttempt& live = it->second;
-    if (AttemptPart* const part = live.PartOn(worker.id)) {
-      if (live.open) EndAttempt(live, AttemptEndReason::kWorkerLost, why);
-      ErasePart(it, *part);
-    }
-    it = next;
+  for (const int64_t id : std::set(worker.attempts)) {
+    const auto it = attempts_.find(id);
+    if (it->second.open) EndAttempt(it->second, AttemptEndReason::kWorkerLost, why);
+    ErasePart(it, *it->second.PartOn(worker.id));
   }
+  NoteWorker(worker);
   StoreWorker(worker);
   ReplanTraining();
 }
 
 void ControlCore::Impl::CheckWorkers() {
   if (now_ < NextWorkerCheck()) return;
-  for (auto& [id, worker] : workers_) {
-    if (options_.standalone || now_ < worker.last_seen + options_.lease) continue;
-    if (worker.attached || worker.attempts > 0) {
+  while (!worker_checks_.empty() && worker_checks_.begin()->first <= now_) {
+    WorkerState& worker = workers_.at(worker_checks_.begin()->second);
+    const bool silent = !options_.standalone && now_ >= worker.last_seen + options_.lease;
+    if (silent && (worker.attached || !worker.attempts.empty())) {
       LoseWorker(worker, "nothing was heard of its worker for a lease");
-    } else if (worker.expected) {
+    } else if (silent && worker.expected) {
       worker.expected = false;
+      NoteWorker(worker);
       ReplanTraining();
     }
+    SetCheck(worker);
   }
   if (shrink_from_ != absl::InfinitePast() && now_ >= shrink_from_) {
     shrink_from_ = absl::InfinitePast();
@@ -190,17 +190,74 @@ void ControlCore::Impl::CheckWorkers() {
 absl::Time ControlCore::Impl::NextWorkerCheck() const {
   absl::Time next =
       missing_.empty() ? absl::InfiniteFuture() : std::get<absl::Time>(*missing_.begin());
-  for (const auto& [id, worker] : workers_) {
-    if (worker.drain_at > now_) next = std::min(next, worker.drain_at);
-  }
-  if (options_.standalone) return next;
+  if (!worker_checks_.empty()) next = std::min(next, worker_checks_.begin()->first);
   if (shrink_from_ != absl::InfinitePast()) next = std::min(next, shrink_from_);
-  for (const auto& [id, worker] : workers_) {
-    if (worker.attached || worker.expected || worker.attempts > 0) {
-      next = std::min(next, worker.last_seen + options_.lease);
+  return next;
+}
+
+void ControlCore::Impl::SetCheck(WorkerState& worker) {
+  absl::Time at = absl::InfiniteFuture();
+  if (worker.drain_at > now_) at = worker.drain_at;
+  const bool counts = worker.attached || worker.expected || !worker.attempts.empty();
+  if (counts && !options_.standalone) at = std::min(at, worker.last_seen + options_.lease);
+  if (at == worker.check_at) return;
+  worker_checks_.erase({worker.check_at, worker.id});
+  worker.check_at = at;
+  if (at != absl::InfiniteFuture()) worker_checks_.insert({at, worker.id});
+}
+
+WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
+  WorkerSlots slots;
+  slots.worker = worker.id;
+  slots.own_folder = worker.own_folder;
+  // The loopback of a host is reached on that host alone.
+  const bool loopback = absl::StartsWith(worker.address, "127.") || worker.address == "::1";
+  if (!worker.address.empty()) slots.network = loopback ? "lo of " + worker.hostname : "outer";
+  for (const Slot& slot : worker.slots) slots.slots.push_back({slot.index, slot.device, true});
+  return slots;
+}
+
+void ControlCore::Impl::NoteSlots(const WorkerState& worker) {
+  if (!worker.takes_tasks()) return board_.Remove(worker.id);
+  WorkerSlots slots = SlotsOf(worker);
+  for (WorkerSlots::Slot& slot : slots.slots) slot.free = worker.foreign.empty();
+  for (const int64_t id : worker.attempts) {
+    LiveAttempt& live = attempts_.at(id);
+    for (const int index : live.PartOn(worker.id)->slots) {
+      for (WorkerSlots::Slot& slot : slots.slots) {
+        if (slot.index != index) continue;
+        slot.free = false;
+        slot.free_at = live.expected_end;
+      }
     }
   }
-  return next;
+  board_.Put(std::move(slots));
+}
+
+void ControlCore::Impl::NoteWorker(WorkerState& worker) {
+  if (worker.expected_as) expected_.Remove(*worker.expected_as);
+  worker.expected_as.reset();
+  if (worker.expected && worker.open()) {
+    expected_.Add(worker.expected_as.emplace(Capacity::KindOf(SlotsOf(worker))));
+  }
+  NoteSlots(worker);
+  NoteAttempts(worker);
+}
+
+void ControlCore::Impl::NoteAttempts(WorkerState& worker) {
+  if (worker.idle_as) {
+    for (auto& idle : idle_) idle.erase({*worker.idle_as, worker.id});
+  }
+  worker.idle_as.reset();
+  if (worker.takes_tasks()) {
+    idle_[worker.own_folder].insert({worker.idle_as.emplace(worker.prepares), worker.id});
+  }
+  if (worker.mode == WorkerMode::kDraining && !worker.attempts.empty()) {
+    draining_.insert(worker.id);
+  } else {
+    draining_.erase(worker.id);
+  }
+  SetCheck(worker);
 }
 
 void ControlCore::Impl::StoreWorker(WorkerState& worker) {

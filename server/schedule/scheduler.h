@@ -16,19 +16,21 @@
 // The first gang that waits has a reservation: the slots that will be free soonest are kept for it.
 // A fold that ends before they are all free may use them meanwhile (EASY backfill).
 //
-// Threads: safe; nothing is kept between calls.
+// Threads: safe, with a board for each; nothing else is kept between calls.
 #pragma once
 
 #include <absl/time/time.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "server/domain/gang_part.h"
 #include "server/schedule/owner_shares.h"
+#include "server/schedule/slot_board.h"
+#include "server/schedule/slots.h"
 
 namespace traind {
 
@@ -53,31 +55,6 @@ struct Urgency {
   friend bool operator<(const Urgency& a, const Urgency& b) { return a.Key() < b.Key(); }
 };
 
-// The slots that a gang needs.
-struct GangShape {
-  int slots = 1;
-  std::string device;  // empty: any kind, but the same for all slots
-  friend bool operator<(const GangShape& a, const GangShape& b) {
-    return std::tie(a.slots, a.device) < std::tie(b.slots, b.device);
-  }
-};
-
-struct WorkerSlots {
-  std::string worker;
-  bool own_folder = false;  // its state folder is not traind's
-  // Workers of one network reach each other; empty: nobody reaches this one.
-  std::string network;
-  struct Slot {
-    int index = 0;
-    std::string device;
-    bool free = true;
-    absl::Time free_at = absl::InfiniteFuture();  // where it is not free: expected
-    // Kept for a gang from then on; folds that end before may have it.
-    absl::Time reserved_from = absl::InfiniteFuture();
-  };
-  std::vector<Slot> slots;
-};
-
 struct Candidate {
   Urgency urgency;
   std::string owner;
@@ -95,9 +72,11 @@ struct Placement {
   std::vector<GangPart> parts;  // in the order of their ranks; one, unless the gang spans Workers
 };
 
-// Assigns slots of `workers` (and marks them as taken, or as reserved) to folds.
+// Assigns slots of the board to folds, at most so many, and marks them as taken, or as reserved.
+// What an earlier call has reserved is released.
 std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::Time now,
-                                  std::vector<WorkerSlots>& workers);
+                                  SlotBoard& board,
+                                  size_t most = std::numeric_limits<size_t>::max());
 
 // What a fold waits for.
 struct Outlook {
@@ -111,14 +90,6 @@ struct Outlook {
 // Goes through `line`, the candidates in the order in which they get slots; one fold of each
 // counts. REQUIRES: their `takes` and the slots' free_at are filled in as far as they are known.
 std::vector<Outlook> LookAhead(absl::Span<const Candidate> line, absl::Time now,
-                               absl::Span<const WorkerSlots> workers);
-
-// Counts the gangs of that shape that all Workers together could run at once, whether their slots
-// are free or not.
-int CountGangs(const GangShape& shape, bool may_span, absl::Span<const WorkerSlots> workers);
-
-// The most slots that one gang can have, whether they are free or not. free_only: of free ones.
-int LargestGang(const std::string& device, bool may_span, absl::Span<const WorkerSlots> workers,
-                bool free_only = false);
+                               const SlotBoard& board);
 
 }  // namespace traind

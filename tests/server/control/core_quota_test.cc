@@ -58,6 +58,30 @@ TEST(CoreQuotaTest, RunningAndEndedAttemptsAreCounted) {
   EXPECT_NEAR(Look(h).used_s, 12, 0.2);
 }
 
+// Where much runs, the use is not counted anew each time.
+TEST(CoreQuotaTest, ManyFoldsAreCountedAndStoppedLikeFew) {
+  CoreOptions options;
+  options.lease = absl::Minutes(5);
+  CoreHarness h(options);
+  SetOne(h, QuotaOf(absl::Seconds(2500)));
+  Job many = CoreHarness::MakeJob("a", 100);
+  many.spec.budget = absl::Minutes(10);
+  const std::string id = h.SubmitJob(std::move(many));
+  h.Attach("w", 100);
+  h.PrepareJob(id);
+  const absl::Time start = h.now;
+  for (int i = 0; i < 100; ++i) h.Wait(absl::Milliseconds(100));
+  EXPECT_NEAR(Look(h).used_s, 1000, 2);
+  for (int fold = 0; fold < 30; ++fold) h.FinishFold(id, fold);
+  EXPECT_NEAR(Look(h).used_s, 1000, 2);
+  for (int i = 0; i < 100; ++i) h.Wait(absl::Milliseconds(100));
+  EXPECT_NEAR(Look(h).used_s, 1700, 4);
+  EXPECT_THAT(h.Rules(id), testing::Not(Contains("quota")));
+  const auto stopped = [&] { return h.Stored(id).quota_reached; };
+  while (h.now < start + absl::Seconds(60) && !stopped()) h.Wait(absl::Milliseconds(50));
+  EXPECT_NEAR(absl::ToDoubleSeconds(h.now - start), 20 + 800.0 / 70, 0.5);
+}
+
 TEST(CoreQuotaTest, WhatWasUsedSurvivesARestart) {
   CoreHarness h;
   SetOne(h, QuotaOf(absl::Hours(1)));

@@ -31,6 +31,29 @@ std::vector<std::pair<size_t, int>> Order(const std::vector<Placement>& placemen
 }
 using Pairs = std::vector<std::pair<size_t, int>>;
 
+// The same on a board; afterwards the Workers are as the board has them.
+std::vector<Placement> Place(const std::vector<Candidate>& candidates,
+                             std::vector<WorkerSlots>& workers) {
+  SlotBoard board;
+  for (const WorkerSlots& worker : workers) board.Put(worker);
+  std::vector<Placement> placed = PlaceFolds(candidates, kStart, board);
+  for (WorkerSlots& worker : workers) worker = *board.Find(worker.worker);
+  return placed;
+}
+
+std::vector<Outlook> Look(const std::vector<Candidate>& line,
+                          const std::vector<WorkerSlots>& workers) {
+  SlotBoard board;
+  for (const WorkerSlots& worker : workers) board.Put(worker);
+  return LookAhead(line, kStart, board);
+}
+
+Capacity CapacityOf(const std::vector<WorkerSlots>& workers) {
+  Capacity capacity;
+  for (const WorkerSlots& worker : workers) capacity.Add(Capacity::KindOf(worker));
+  return capacity;
+}
+
 TEST(UrgencyTest, PriorityThenGangsThenLatestStartThenAcceptance) {
   Urgency a, b;
   a.priority = 1;
@@ -67,28 +90,26 @@ TEST(UrgencyTest, JobsWithoutADeadlineComeAfterTwoGangsOfThoseWithOne) {
 
 TEST(SchedulerTest, AJobAloneTakesAllSlotsInFoldOrder) {
   std::vector<WorkerSlots> workers = {Machine("w", 2)};
-  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5)}, kStart, workers)), (Pairs{{0, 0}, {0, 1}}));
+  EXPECT_EQ(Order(Place({JobWith(1, 5)}, workers)), (Pairs{{0, 0}, {0, 1}}));
   EXPECT_FALSE(workers[0].slots[0].free);
   EXPECT_FALSE(workers[0].slots[1].free);
 }
 
 TEST(SchedulerTest, EachJobGetsOneGangBeforeAnyGetsASecond) {
   std::vector<WorkerSlots> workers = {Machine("w", 3)};
-  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5), JobWith(2, 5)}, kStart, workers)),
-            (Pairs{{0, 0}, {1, 0}, {0, 1}}));
+  EXPECT_EQ(Order(Place({JobWith(1, 5), JobWith(2, 5)}, workers)), (Pairs{{0, 0}, {1, 0}, {0, 1}}));
 }
 
 TEST(SchedulerTest, GangsThatRunAlreadyCount) {
   Candidate running = JobWith(1, 5);
   running.urgency.gangs = 2;
   std::vector<WorkerSlots> workers = {Machine("w", 2)};
-  EXPECT_EQ(Order(PlaceFolds({running, JobWith(2, 5)}, kStart, workers)), (Pairs{{1, 0}, {1, 1}}));
+  EXPECT_EQ(Order(Place({running, JobWith(2, 5)}, workers)), (Pairs{{1, 0}, {1, 1}}));
 }
 
 TEST(SchedulerTest, TheEarlierDeadlineGoesFirst) {
   std::vector<WorkerSlots> workers = {Machine("w", 1)};
-  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 1), JobWith(2, 1, At(60)), JobWith(3, 1, At(30))}, kStart,
-                             workers)),
+  EXPECT_EQ(Order(Place({JobWith(1, 1), JobWith(2, 1, At(60)), JobWith(3, 1, At(30))}, workers)),
             (Pairs{{2, 0}}));
 }
 
@@ -96,9 +117,9 @@ TEST(SchedulerTest, AGangNeedsItsSlotsOnOneWorker) {
   Candidate wide = JobWith(1, 1);
   wide.shape.slots = 2;
   std::vector<WorkerSlots> split = {Machine("a", 1), Machine("b", 1)};
-  EXPECT_TRUE(PlaceFolds({wide}, kStart, split).empty());
+  EXPECT_TRUE(Place({wide}, split).empty());
   std::vector<WorkerSlots> whole = {Machine("a", 1), Machine("b", 2)};
-  const auto placed = PlaceFolds({wide}, kStart, whole);
+  const auto placed = Place({wide}, whole);
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(placed[0].parts[0].worker, "b");
   EXPECT_EQ(placed[0].parts[0].slots, (std::vector<int>{0, 1}));
@@ -110,30 +131,30 @@ TEST(SchedulerTest, AGangIsOfOneDevice) {
   WorkerSlots mixed = Machine("m", 1, "cpu");
   mixed.slots.push_back({1, "cuda", true});
   std::vector<WorkerSlots> workers = {mixed};
-  EXPECT_TRUE(PlaceFolds({wide}, kStart, workers).empty());
+  EXPECT_TRUE(Place({wide}, workers).empty());
 }
 
 TEST(SchedulerTest, TheDeviceHasToMatch) {
   Candidate gpu = JobWith(1, 1);
   gpu.shape.device = "cuda";
   std::vector<WorkerSlots> cpu = {Machine("c", 4)};
-  EXPECT_TRUE(PlaceFolds({gpu}, kStart, cpu).empty());
+  EXPECT_TRUE(Place({gpu}, cpu).empty());
   std::vector<WorkerSlots> both = {Machine("c", 4), Machine("g", 1, "cuda")};
-  EXPECT_EQ(PlaceFolds({gpu}, kStart, both).at(0).parts.at(0).worker, "g");
+  EXPECT_EQ(Place({gpu}, both).at(0).parts.at(0).worker, "g");
 }
 
 TEST(SchedulerTest, AJobThatDoesNotFitDoesNotHoldUpTheNext) {
   Candidate wide = JobWith(1, 1, At(10));
   wide.shape.slots = 8;
   std::vector<WorkerSlots> workers = {Machine("w", 2)};
-  EXPECT_EQ(Order(PlaceFolds({wide, JobWith(2, 1)}, kStart, workers)), (Pairs{{1, 0}}));
+  EXPECT_EQ(Order(Place({wide, JobWith(2, 1)}, workers)), (Pairs{{1, 0}}));
 }
 
 TEST(SchedulerTest, AClassAboveTakesAllItWantsBeforeTheNext) {
   Candidate high = JobWith(2, 2), low = JobWith(1, 2, At(5));
   high.urgency.priority = 1;
   std::vector<WorkerSlots> workers = {Machine("w", 3)};
-  EXPECT_EQ(Order(PlaceFolds({low, high}, kStart, workers)), (Pairs{{1, 0}, {1, 1}, {0, 0}}));
+  EXPECT_EQ(Order(Place({low, high}, workers)), (Pairs{{1, 0}, {1, 1}, {0, 0}}));
 }
 
 TEST(SchedulerTest, OwnersWithoutDeadlinesTakeTurns) {
@@ -141,7 +162,7 @@ TEST(SchedulerTest, OwnersWithoutDeadlinesTakeTurns) {
   for (Candidate& job : many) job.owner = "ann";
   late.owner = "bob";
   std::vector<WorkerSlots> workers = {Machine("w", 4)};
-  EXPECT_EQ(Order(PlaceFolds({many[0], many[1], many[2], late}, kStart, workers)),
+  EXPECT_EQ(Order(Place({many[0], many[1], many[2], late}, workers)),
             (Pairs{{0, 0}, {3, 0}, {1, 0}, {3, 1}}));
 }
 
@@ -151,10 +172,10 @@ TEST(SchedulerTest, TheOwnerWithTheSmallerShareGoesFirst) {
   ann.urgency.share = 1000;
   bob.owner = "bob";
   std::vector<WorkerSlots> workers = {Machine("w", 1)};
-  EXPECT_EQ(Order(PlaceFolds({ann, bob}, kStart, workers)), (Pairs{{1, 0}}));
+  EXPECT_EQ(Order(Place({ann, bob}, workers)), (Pairs{{1, 0}}));
   ann.urgency.latest_start = At(9000);  // shares are for Jobs without a deadline
   workers = {Machine("w", 1)};
-  EXPECT_EQ(Order(PlaceFolds({ann, bob}, kStart, workers)), (Pairs{{0, 0}}));
+  EXPECT_EQ(Order(Place({ann, bob}, workers)), (Pairs{{0, 0}}));
 }
 
 // ---- a gang that waits ----
@@ -177,7 +198,7 @@ Candidate GangOf(int slots) {
 
 TEST(ReservationTest, SmallFoldsDoNotStarveAGang) {
   std::vector<WorkerSlots> workers = {Busy()};
-  EXPECT_TRUE(PlaceFolds({GangOf(4), JobWith(2, 2)}, kStart, workers).empty());
+  EXPECT_TRUE(Place({GangOf(4), JobWith(2, 2)}, workers).empty());
 }
 
 TEST(ReservationTest, AFoldThatEndsBeforeTheGangCanStartIsLetThrough) {
@@ -185,15 +206,15 @@ TEST(ReservationTest, AFoldThatEndsBeforeTheGangCanStartIsLetThrough) {
   brief.takes = absl::Seconds(20);
   slow.takes = absl::Seconds(21);
   std::vector<WorkerSlots> workers = {Busy()};
-  EXPECT_EQ(Order(PlaceFolds({GangOf(4), slow, brief}, kStart, workers)), (Pairs{{2, 0}, {2, 1}}));
+  EXPECT_EQ(Order(Place({GangOf(4), slow, brief}, workers)), (Pairs{{2, 0}, {2, 1}}));
 }
 
 TEST(ReservationTest, OnlyTheSlotsThatTheGangGetsAreKept) {
   std::vector<WorkerSlots> workers = {Busy()};
   // It needs the two free slots and the one that is free at 10 s.
-  EXPECT_TRUE(PlaceFolds({GangOf(3), JobWith(2, 2)}, kStart, workers).empty());
+  EXPECT_TRUE(Place({GangOf(3), JobWith(2, 2)}, workers).empty());
   workers = {Busy(), Machine("x", 1)};
-  const auto placed = PlaceFolds({GangOf(3), JobWith(2, 2)}, kStart, workers);
+  const auto placed = Place({GangOf(3), JobWith(2, 2)}, workers);
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(placed[0].parts[0].worker, "x");
 }
@@ -204,7 +225,7 @@ TEST(ReservationTest, WhereNobodyKnowsWhenTheyAreFreeTheSlotsAreKept) {
   Candidate brief = JobWith(2, 1);
   brief.takes = absl::Seconds(1);
   std::vector<WorkerSlots> workers = {unknown};
-  EXPECT_TRUE(PlaceFolds({GangOf(2), brief}, kStart, workers).empty());
+  EXPECT_TRUE(Place({GangOf(2), brief}, workers).empty());
 }
 
 TEST(ReservationTest, ItIsForTheFirstGangAloneAndNotForExtraSeeds) {
@@ -214,32 +235,29 @@ TEST(ReservationTest, ItIsForTheFirstGangAloneAndNotForExtraSeeds) {
   second.urgency.sequence = 2;
   second.shape.device = "cpu";
   // The second gang may have what is not kept for the first.
-  EXPECT_EQ(Order(PlaceFolds({GangOf(4), second, JobWith(3, 1)}, kStart, workers)),
-            (Pairs{{2, 0}}));
+  EXPECT_EQ(Order(Place({GangOf(4), second, JobWith(3, 1)}, workers)), (Pairs{{2, 0}}));
   workers = {Busy()};
   Candidate extra = GangOf(4);
   extra.urgency.extra_seeds_only = true;
-  EXPECT_EQ(PlaceFolds({extra, JobWith(3, 2)}, kStart, workers).size(), 2u);
+  EXPECT_EQ(Place({extra, JobWith(3, 2)}, workers).size(), 2u);
 }
 
 TEST(ReservationTest, AMoreUrgentFoldNeedNotWaitForTheGang) {
   std::vector<WorkerSlots> workers = {Busy()};
-  EXPECT_EQ(PlaceFolds({GangOf(4), JobWith(2, 1, At(30))}, kStart, workers).size(), 1u);
+  EXPECT_EQ(Place({GangOf(4), JobWith(2, 1, At(30))}, workers).size(), 1u);
 }
 
 TEST(LookAheadTest, AGangStartsWhereItsSlotsAreFreeSoonest) {
   const std::vector<WorkerSlots> workers = {Busy(), Machine("x", 1)};
-  const auto start = [&](int slots) {
-    return LookAhead({GangOf(slots)}, kStart, workers)[0].start;
-  };
+  const auto start = [&](int slots) { return Look({GangOf(slots)}, workers)[0].start; };
   EXPECT_EQ(start(2), kStart);
   EXPECT_EQ(start(3), At(10));
   EXPECT_EQ(start(4), At(20));
   EXPECT_EQ(start(5), absl::InfiniteFuture());
-  const Outlook outlook = LookAhead({GangOf(4)}, kStart, workers)[0];
+  const Outlook outlook = Look({GangOf(4)}, workers)[0];
   EXPECT_TRUE(outlook.one_worker);
   EXPECT_EQ(outlook.free, 2);
-  EXPECT_FALSE(LookAhead({GangOf(5)}, kStart, workers)[0].one_worker);
+  EXPECT_FALSE(Look({GangOf(5)}, workers)[0].one_worker);
 }
 
 TEST(LookAheadTest, WhoIsInFrontIsDoneFirst) {
@@ -248,7 +266,7 @@ TEST(LookAheadTest, WhoIsInFrontIsDoneFirst) {
   busy.slots[0].free_at = At(10);
   Candidate first = JobWith(1, 1), second = JobWith(2, 1);
   first.takes = absl::Seconds(7);
-  const auto outlooks = LookAhead({first, second, JobWith(3, 1)}, kStart, {busy});
+  const auto outlooks = Look({first, second, JobWith(3, 1)}, {busy});
   EXPECT_EQ(outlooks[0].start, At(10));
   EXPECT_EQ(outlooks[1].start, At(17));
   EXPECT_EQ(outlooks[2].start, absl::InfiniteFuture());  // nobody knows how long the second takes
@@ -256,24 +274,24 @@ TEST(LookAheadTest, WhoIsInFrontIsDoneFirst) {
 
 TEST(LookAheadTest, SlotsThatAreKeptForAGangAreTold) {
   std::vector<WorkerSlots> workers = {Busy()};
-  PlaceFolds({GangOf(4), JobWith(2, 2)}, kStart, workers);
-  EXPECT_EQ(LookAhead({JobWith(2, 2)}, kStart, workers)[0].kept, 2);
+  Place({GangOf(4), JobWith(2, 2)}, workers);
+  EXPECT_EQ(Look({JobWith(2, 2)}, workers)[0].kept, 2);
 }
 
 TEST(SchedulerTest, HomeIsPreferredThenTheFullestWorkerWithRoom) {
   Candidate job = JobWith(1, 1);
   job.home = "big";
   std::vector<WorkerSlots> workers = {Machine("big", 4), Machine("small", 1)};
-  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "big");
+  EXPECT_EQ(Place({job}, workers).at(0).parts.at(0).worker, "big");
   job.home = "";
   workers = {Machine("big", 4), Machine("small", 1)};
-  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "small");
+  EXPECT_EQ(Place({job}, workers).at(0).parts.at(0).worker, "small");
 }
 
 TEST(SchedulerTest, TakenSlotsAreNotGivenAgain) {
   std::vector<WorkerSlots> workers = {Machine("w", 3)};
   workers[0].slots[1].free = false;
-  const auto placed = PlaceFolds({JobWith(1, 3)}, kStart, workers);
+  const auto placed = Place({JobWith(1, 3)}, workers);
   ASSERT_EQ(placed.size(), 2u);
   EXPECT_EQ(placed[0].parts[0].slots, std::vector<int>{0});
   EXPECT_EQ(placed[1].parts[0].slots, std::vector<int>{2});
@@ -286,19 +304,26 @@ TEST(SchedulerTest, AJobThatNeedsTheSharedFolderPassesByAWorkerWithoutIt) {
   job.needs_shared_folder = true;
   job.home = "own";
   std::vector<WorkerSlots> workers = {own};
-  EXPECT_TRUE(PlaceFolds({job}, kStart, workers).empty());
+  EXPECT_TRUE(Place({job}, workers).empty());
   workers = {own, Machine("shared", 4)};
-  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "shared");
+  EXPECT_EQ(Place({job}, workers).at(0).parts.at(0).worker, "shared");
   job.needs_shared_folder = false;
   workers = {own};
-  EXPECT_EQ(PlaceFolds({job}, kStart, workers).at(0).parts.at(0).worker, "own");
+  EXPECT_EQ(Place({job}, workers).at(0).parts.at(0).worker, "own");
+}
+
+TEST(SchedulerTest, NoMoreThanWantedArePlacedAndTheRestStaysFree) {
+  SlotBoard board;
+  board.Put(Machine("w", 3));
+  EXPECT_EQ(Order(PlaceFolds({JobWith(1, 5)}, kStart, board, 2)), (Pairs{{0, 0}, {0, 1}}));
+  EXPECT_EQ(board.free_slots(), 1);
 }
 
 TEST(SchedulerTest, NothingToPlaceNothingPlaced) {
   std::vector<WorkerSlots> workers = {Machine("w", 1)};
-  EXPECT_TRUE(PlaceFolds({}, kStart, workers).empty());
+  EXPECT_TRUE(Place({}, workers).empty());
   std::vector<WorkerSlots> none;
-  EXPECT_TRUE(PlaceFolds({JobWith(1, 1)}, kStart, none).empty());
+  EXPECT_TRUE(Place({JobWith(1, 1)}, none).empty());
 }
 
 TEST(CountGangsTest, CountsPerWorkerAndDevice) {
@@ -306,10 +331,10 @@ TEST(CountGangsTest, CountsPerWorkerAndDevice) {
   mixed.slots.push_back({3, "cuda", false});
   mixed.slots.push_back({4, "cuda", true});
   const std::vector<WorkerSlots> workers = {mixed, Machine("n", 1)};
-  EXPECT_EQ(CountGangs({1, ""}, false, workers), 6);
-  EXPECT_EQ(CountGangs({2, ""}, false, workers), 2);
-  EXPECT_EQ(CountGangs({2, "cuda"}, false, workers), 1);
-  EXPECT_EQ(CountGangs({4, ""}, false, workers), 0);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({1, ""}, false, false), 6);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({2, ""}, false, false), 2);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({2, "cuda"}, false, false), 1);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false, false), 0);
 }
 
 // ---- gangs that span Workers ----
@@ -331,7 +356,7 @@ using Parts = std::vector<GangPart>;
 
 TEST(SpanTest, AGangSpansWorkersWhereNoneCouldHoldIt) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
-  const auto placed = PlaceFolds({Wide(4)}, kStart, workers);
+  const auto placed = Place({Wide(4)}, workers);
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(placed[0].parts, (Parts{{"a", {0, 1}}, {"b", {0, 1}}}));
   EXPECT_FALSE(workers[1].slots[1].free);
@@ -340,30 +365,29 @@ TEST(SpanTest, AGangSpansWorkersWhereNoneCouldHoldIt) {
 TEST(SpanTest, AGangThatFitsInOneWorkerWaitsForIt) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
   workers[0].slots[0].free = workers[1].slots[0].free = false;
-  EXPECT_TRUE(PlaceFolds({Wide(2)}, kStart, workers).empty());
+  EXPECT_TRUE(Place({Wide(2)}, workers).empty());
   EXPECT_TRUE(workers[0].slots[1].free);
 }
 
 TEST(SpanTest, ItTakesAsFewWorkersAsPossibleAndLeavesTheLargestGap) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 1), InNetwork("b", 3), InNetwork("c", 2),
                                       InNetwork("d", 4)};
-  EXPECT_EQ(PlaceFolds({Wide(6)}, kStart, workers).at(0).parts,
-            (Parts{{"d", {0, 1, 2, 3}}, {"c", {0, 1}}}));
+  EXPECT_EQ(Place({Wide(6)}, workers).at(0).parts, (Parts{{"d", {0, 1, 2, 3}}, {"c", {0, 1}}}));
 }
 
 TEST(SpanTest, TheHomeOfTheDataLeadsAmongEquals) {
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2)};
   Candidate wide = Wide(4);
   wide.home = "b";
-  EXPECT_EQ(PlaceFolds({wide}, kStart, workers).at(0).parts, (Parts{{"b", {0, 1}}, {"a", {0, 1}}}));
+  EXPECT_EQ(Place({wide}, workers).at(0).parts, (Parts{{"b", {0, 1}}, {"a", {0, 1}}}));
 }
 
 TEST(SpanTest, WorkersThatDoNotReachEachOtherHaveNoGang) {
   for (const char* network : {"", "lo of other"}) {
     std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2, network)};
-    EXPECT_TRUE(PlaceFolds({Wide(4)}, kStart, workers).empty()) << network;
-    EXPECT_EQ(CountGangs({4, ""}, true, workers), 0) << network;
-    EXPECT_EQ(LargestGang("", true, workers), 2) << network;
+    EXPECT_TRUE(Place({Wide(4)}, workers).empty()) << network;
+    EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true, false), 0) << network;
+    EXPECT_EQ(CapacityOf(workers).LargestGang("", true, false), 2) << network;
   }
 }
 
@@ -371,25 +395,25 @@ TEST(SpanTest, AllPartsAreOfOneDeviceAndSuitTheJob) {
   WorkerSlots gpu = InNetwork("b", 0);
   gpu.slots = {{0, "cuda", true}, {1, "cuda", true}};
   std::vector<WorkerSlots> mixed = {InNetwork("a", 2), gpu};
-  EXPECT_TRUE(PlaceFolds({Wide(4)}, kStart, mixed).empty());
+  EXPECT_TRUE(Place({Wide(4)}, mixed).empty());
   WorkerSlots own = InNetwork("b", 2);
   own.own_folder = true;
   std::vector<WorkerSlots> workers = {InNetwork("a", 2), own};
   Candidate wide = Wide(4);
   wide.needs_shared_folder = true;
-  EXPECT_TRUE(PlaceFolds({wide}, kStart, workers).empty());
+  EXPECT_TRUE(Place({wide}, workers).empty());
   wide.needs_shared_folder = false;
-  EXPECT_EQ(PlaceFolds({wide}, kStart, workers).size(), 1u);
+  EXPECT_EQ(Place({wide}, workers).size(), 1u);
 }
 
 TEST(SpanTest, GangsAreCountedAsTheyArePlaced) {
   const std::vector<WorkerSlots> workers = {InNetwork("a", 3), InNetwork("b", 3),
                                             InNetwork("c", 2)};
-  EXPECT_EQ(CountGangs({4, ""}, true, workers), 2);
-  EXPECT_EQ(CountGangs({4, ""}, false, workers), 0);
-  EXPECT_EQ(CountGangs({3, ""}, true, workers), 2);
-  EXPECT_EQ(LargestGang("", true, workers), 8);
-  EXPECT_EQ(LargestGang("", false, workers), 3);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true, false), 2);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false, false), 0);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({3, ""}, true, false), 2);
+  EXPECT_EQ(CapacityOf(workers).LargestGang("", true, false), 8);
+  EXPECT_EQ(CapacityOf(workers).LargestGang("", false, false), 3);
 }
 
 }  // namespace
