@@ -172,6 +172,45 @@ std::string ResourcesText(const v1::Report& report) {
   return text;
 }
 
+// The answers that have stood, a line each: when, how good, and by how many models.
+void AddAnswers(std::string& text, const v1::Report& report) {
+  for (int i = 0; i < report.answers_size(); ++i) {
+    const v1::Answer& answer = report.answers(i);
+    std::string line = absl::StrFormat("%2d  %8s  %-8s", answer.number(), Seconds(answer.at_s()),
+                                       Word(answer.quality()));
+    if (answer.has_oof()) {
+      absl::StrAppend(&line, "  ", ScoreText(answer.oof()), " out of fold",
+                      answer.comparable() ? "" : " (of a part of the folds)");
+    }
+    if (answer.has_test())
+      absl::StrAppend(&line, ", ", ScoreText(answer.test()), " on the test file");
+    absl::StrAppend(&line, answer.models() == 0   ? ", the floor"
+                           : answer.models() == 1 ? ", 1 model"
+                                                  : absl::StrCat(", ", answer.models(), " models"));
+    AddLine(text, i == 0 ? "answers" : "", line);
+  }
+}
+
+// "age 0.021 +- 0.003": how much worse the score gets without the column.
+void AddImportance(std::string& text, const v1::Report& report, bool verbose) {
+  constexpr int kMostColumns = 10;
+  size_t width = 0;
+  const int shown =
+      verbose ? report.importance_size() : std::min(report.importance_size(), kMostColumns);
+  for (int i = 0; i < shown; ++i) {
+    width = std::max(width, Printable(report.importance(i).column(), 40).size());
+  }
+  for (int i = 0; i < shown; ++i) {
+    const v1::ColumnImportance& of = report.importance(i);
+    std::string line = absl::StrFormat("%-*s  %s", static_cast<int>(width),
+                                       Printable(of.column(), 40), ScoreText(of.drop()));
+    if (of.has_error()) absl::StrAppend(&line, " +- ", ScoreText(of.error()));
+    AddLine(text, i == 0 ? "importance" : "", line);
+  }
+  const int more = report.importance_size() - shown;
+  if (more > 0) AddLine(text, "", absl::StrCat("... ", more, " more: trainctl get --verbose"));
+}
+
 void AddReport(std::string& text, const v1::Report& report, bool verbose) {
   AddLine(
       text, "done",
@@ -197,6 +236,8 @@ void AddReport(std::string& text, const v1::Report& report, bool verbose) {
   for (const std::string& cut : report.cuts()) {
     AddLine(text, "cut", verbose ? Printable(cut, 800) : FirstClause(cut));
   }
+  AddImportance(text, report, verbose);
+  if (verbose) AddAnswers(text, report);
   if (!report.has_more()) return;
   const v1::MoreTime& more = report.more();
   std::string buys =

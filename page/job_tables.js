@@ -1,11 +1,11 @@
-// The long lists of a Job's page: its trials, folds, Decisions and Attempts.
+// The long lists of a Job's page: its trials, folds, columns, answers, Decisions and Attempts.
 // more(name, rows) gives the rows that are shown at first, and the button that shows all.
 
 import {h} from './dom.js';
 import {count, duration, figure, percent, plural} from './format.js';
-import {decisionWords, endWords, foldTable, leaderboard, ruleWords} from './model.js';
+import {answersOf, decisionWords, endWords, foldTable, importanceOf, leaderboard, ruleWords} from './model.js';
 import {attemptWords} from './timeline_panel.js';
-import {empty, jobLink, section, table} from './ui.js';
+import {empty, jobLink, qualityChip, section, table} from './ui.js';
 
 export function trialsTable(job, time, more) {
   const tried = leaderboard(job, time).filter((t) => t.done || t.running || t.score !== null);
@@ -111,6 +111,54 @@ export function foldsTable(job, more) {
     'Folds',
     {wide: true, sub: 'the models behind the answer'},
     table(columns, rows, {key: (f) => `${f.index}/${f.seed}`, label: 'Folds'}),
+    button,
+  );
+}
+
+export function columnsTable(job, more) {
+  const all = importanceOf(job.report);
+  if (!all.length) return null;
+  const {rows, button} = more('importance', all);
+  const columns = [
+    {head: 'Column', cell: (of) => h('b', null, of.column)},
+    {
+      head: 'Worth',
+      num: true,
+      cell: (of) => [figure(of.drop), of.error !== null && h('span', {class: 'muted'}, ` ± ${figure(of.error)}`)],
+    },
+    {
+      head: 'Beside the first',
+      cell: (of) => h('span', {class: 'weight'}, h('span', {style: {width: `${of.share * 100}%`}})),
+    },
+  ];
+  return section(
+    'What the columns are worth',
+    {wide: true, sub: `how much worse ${job.scores.metric || 'the score'} gets where the column is shuffled`},
+    table(columns, rows, {key: (of) => of.column, label: 'Columns'}),
+    button,
+  );
+}
+
+export function answersTable(job, more) {
+  const all = answersOf(job.report);
+  if (all.length < 2) return null;
+  const {rows, button} = more('answers', all);
+  const columns = [
+    {head: '#', num: true, cell: (a) => a.number},
+    {head: 'After', num: true, cell: (a) => duration(a.at_s)},
+    {head: 'Quality', cell: (a) => qualityChip(a.quality)},
+    {
+      head: job.scores.metric || 'Score',
+      num: true,
+      cell: (a) => [h('b', null, figure(a.oof)), !a.comparable && h('span', {class: 'muted'}, ' of a part')],
+    },
+    all.some((a) => a.test !== null) && {head: 'Test file', num: true, cell: (a) => figure(a.test)},
+    {head: 'Models', num: true, cell: (a) => (a.models ? count(a.models) : 'the floor')},
+  ].filter(Boolean);
+  return section(
+    'What the time has bought',
+    {wide: true, sub: 'the answers that have stood, one after the other'},
+    table(columns, rows, {key: (a) => a.number, label: 'Answers'}),
     button,
   );
 }

@@ -5,7 +5,7 @@ import {CurvesPanel} from './curves_panel.js';
 import {h} from './dom.js';
 import {bytes, clock, count, duration, figure, moment, percent, plural} from './format.js';
 import {actionKeys, actions} from './job_actions.js';
-import {attemptsTable, decisionList, foldsTable, trialsTable} from './job_tables.js';
+import {answersTable, attemptsTable, columnsTable, decisionList, foldsTable, trialsTable} from './job_tables.js';
 import {streamJob} from './live.js';
 import {endWords, health, isOver, qualityWords, resourceFacts, timeSpent, waiting} from './model.js';
 import {timelinePanel} from './timeline_panel.js';
@@ -109,6 +109,8 @@ export class JobPage {
       timelinePanel(job, time),
       h('div', {class: 'columns'}, this.spent(job), decisionList(job, more)),
       job.trials.length > 1 ? null : foldsTable(job, more),
+      columnsTable(job, more),
+      answersTable(job, more),
       this.panel.system(job),
       this.below(job, time),
       attemptsTable(job, more),

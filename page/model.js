@@ -86,6 +86,31 @@ export function timeSpent(report) {
   return parts.map(([name, s]) => ({name, s: Number(s || 0)})).filter((part) => part.s > 0);
 }
 
+// The answers that have stood, one after the other: [{number, at_s, quality, oof, comparable, test, models}].
+export function answersOf(report) {
+  const known = (x) => (x === null || x === undefined ? null : Number(x));
+  return ((report && report.answers) || []).map((a) => ({
+    number: Number(a.number),
+    at_s: Number(a.at_s || 0),
+    quality: String(a.quality || '').replace(/^QUALITY_/, ''),
+    oof: known(a.oof),
+    comparable: Boolean(a.comparable),
+    test: known(a.test),
+    models: Number(a.models || 0),
+  }));
+}
+
+// What the columns are worth, the most important one first: [{column, drop, error, share}]; share: of the greatest drop.
+export function importanceOf(report) {
+  const all = ((report && report.importance) || []).map((of) => ({
+    column: of.column,
+    drop: Number(of.drop || 0),
+    error: of.error === null || of.error === undefined ? null : Number(of.error),
+  }));
+  const greatest = Math.max(...all.map((of) => of.drop), 1e-12);
+  return all.map((of) => ({...of, share: Math.max(0, of.drop / greatest)}));
+}
+
 // ---- Words ------------------------------------------------------------------
 
 const kEnds = {

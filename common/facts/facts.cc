@@ -69,6 +69,8 @@ std::vector<Field> FoldSaved::Fields() {
                             F(best_epoch), F(step), F(trial), F(seed)});
 }
 
+std::vector<Field> Importance::Fields() { return ListFields(*this, {F(columns), F(drops)}); }
+
 std::vector<Field> Ended::Fields() { return ListFields(*this, {F(reason), F(message)}); }
 
 std::vector<Field> Decision::Fields() {

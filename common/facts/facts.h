@@ -162,6 +162,15 @@ struct FoldSaved {
   std::vector<Field> Fields();
 };
 
+// How much worse the fold's validation rows score where one column's values are shuffled among them
+// (permutation importance). Told before the last FoldSaved, where there was time for it.
+struct Importance {
+  static constexpr char kType[] = "importance";
+  std::vector<std::string> columns = {};
+  std::vector<double> drops = {};  // of each column, in the Job's metric; above 0: it is used
+  std::vector<Field> Fields();
+};
+
 // The last fact of an Attempt.
 struct Ended {
   static constexpr char kType[] = "ended";
@@ -179,7 +188,7 @@ struct Decision {
 };
 
 using Fact = std::variant<TableReady, FloorReady, Started, Probe, Progress, Epoch, CheckpointSaved,
-                          FoldSaved, Ended, Decision, Resources>;
+                          FoldSaved, Ended, Decision, Resources, Importance>;
 
 // The figures of a Progress that are known and become metrics of the Job by these names
 // (docs/FORMATS.md, "Metrics"), besides loss, learning rate and samples per second.

@@ -183,10 +183,11 @@ class ControlCore::Impl {
   void Apply(LiveAttempt& live, facts::Ended& fact);
   void Apply(LiveAttempt& live, facts::Decision& fact);
   void Apply(LiveAttempt& live, facts::Resources& fact);
+  void Apply(LiveAttempt& live, facts::Importance& fact);
   static void TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact);
   void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
                 const facts::Epoch& fact) const;
-  void AddMetric(const LiveAttempt& live, int64_t step, double epoch, const char* name,
+  void AddMetric(const LiveAttempt& live, int64_t step, double epoch, std::string name,
                  double value);
   void Acknowledge(const WorkerFact& fact);
   void AbortStale(const std::string& worker, int64_t attempt, const char* why);

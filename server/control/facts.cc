@@ -358,11 +358,18 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Resources& fact) {
   }
 }
 
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Importance& fact) {
+  if (live.kind != TaskKind::kTrain) return;
+  for (size_t i = 0; i < fact.columns.size(); ++i) {
+    AddMetric(live, 0, 0, absl::StrCat(kImportanceMetric, fact.columns[i]), fact.drops[i]);
+  }
+}
+
 void ControlCore::Impl::AddMetric(const LiveAttempt& live, int64_t step, double epoch,
-                                  const char* name, double value) {
+                                  std::string name, double value) {
   const Job& job = live.job->view();
   turn_.mutations.metrics.push_back({job.id, now_, job.tasks[static_cast<size_t>(live.task)].fold,
-                                     live.id, step, epoch, name, value});
+                                     live.id, step, epoch, std::move(name), value});
 }
 
 }  // namespace traind

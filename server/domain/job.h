@@ -297,6 +297,36 @@ struct Slot {
   int64_t memory_bytes = 0;
 };
 
+// A Prediction that has stood, without its models and files.
+struct Answer {
+  int number = 0;
+  absl::Time at;
+  Quality quality = Quality::kNone;
+  std::optional<double> oof_score;
+  bool comparable = false;
+  std::optional<double> test_score;
+  int models = 0;  // that answered; 0: the floor alone
+
+  friend bool operator==(const Answer& a, const Answer& b) {
+    return a.number == b.number && a.at == b.at && a.quality == b.quality &&
+           a.oof_score == b.oof_score && a.comparable == b.comparable &&
+           a.test_score == b.test_score && a.models == b.models;
+  }
+};
+inline Answer AnswerOf(const PublishedPrediction& p) {
+  return {p.number,
+          p.at,
+          p.quality,
+          p.oof_score,
+          p.comparable,
+          p.test_score,
+          static_cast<int>(p.members.size())};
+}
+
+// Names of metrics begin so that tell how much worse a fold's score gets where the column that
+// follows is shuffled (facts::Importance).
+inline constexpr char kImportanceMetric[] = "importance:";
+
 struct MetricPoint {
   std::string job;
   absl::Time at;

@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/string_view.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <cmath>
@@ -117,6 +119,40 @@ std::map<int, Curve> CurvesOf(const Job& job, const std::vector<MetricPoint>& me
   return curves;
 }
 
+// Returns whether a Job with further trials ended because its time was over, not because nothing
+// more was expected to gain.
+bool TimeEndedTrials(const Job& job) {
+  if (job.spec.trials.size() < 2 || job.deadline == absl::InfiniteFuture() ||
+      job.finish_requested) {
+    return false;
+  }
+  return std::none_of(job.decisions.begin(), job.decisions.end(), [](const Decision& decision) {
+    return decision.trial_note.kind == TrialNote::kNoGain;
+  });
+}
+
+// Estimates what as much time again buys where further trials would go on, from the scores of the
+// answers so far over the time.
+std::optional<MoreTime> EstimateMoreTrials(const Job& job, const std::vector<AnswerAt>& answers) {
+  if (!TimeEndedTrials(job)) return std::nullopt;
+  Curve curve;
+  for (const AnswerAt& at : answers) {
+    if (at.answer.comparable && at.answer.oof_score)
+      curve.emplace_back(at.at_s, *at.answer.oof_score);
+  }
+  MoreTime more;
+  more.time = job.deadline - ClockStart(job);
+  more.buys = "models of further trials";
+  const double until = 2 * absl::ToDoubleSeconds(more.time);
+  if (const auto ahead = Extrapolate(curve, until, job.spec.higher_is_better)) {
+    more.now = ahead->now;
+    more.low = ahead->low;
+    more.expected = ahead->expected;
+    more.high = ahead->high;
+  }
+  return more;
+}
+
 // Estimates the value of more time for folds that would continue, or begin.
 std::optional<MoreTime> EstimateMoreTime(const Job& job, const std::vector<MetricPoint>& metrics) {
   const std::map<int, Curve> curves = CurvesOf(job, metrics);
@@ -172,9 +208,33 @@ std::optional<MoreTime> EstimateMoreTime(const Job& job, const std::vector<Metri
   return more;
 }
 
+std::vector<ColumnImportance> ImportanceOf(const std::vector<MetricPoint>& metrics) {
+  std::map<std::string, std::map<int, double>> drops;  // by column and fold; of the last Attempt
+  for (const MetricPoint& point : metrics) {
+    absl::string_view name = point.name;
+    if (!absl::ConsumePrefix(&name, kImportanceMetric) || !std::isfinite(point.value)) continue;
+    drops[std::string(name)][point.fold] = point.value;
+  }
+  std::vector<ColumnImportance> importance;
+  for (const auto& [column, by_fold] : drops) {
+    ColumnImportance& of = importance.emplace_back();
+    of.column = column;
+    of.folds = static_cast<int>(by_fold.size());
+    for (const auto& [fold, drop] : by_fold) of.drop += drop / of.folds;
+    if (of.folds < 2) continue;
+    double squares = 0;
+    for (const auto& [fold, drop] : by_fold) squares += (drop - of.drop) * (drop - of.drop);
+    of.error = std::sqrt(squares / (of.folds - 1) / of.folds);
+  }
+  std::stable_sort(
+      importance.begin(), importance.end(),
+      [](const ColumnImportance& a, const ColumnImportance& b) { return a.drop > b.drop; });
+  return importance;
+}
+
 }  // namespace
 
-JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl::Time now) {
+JobReport ReportOf(const Job& job, const JobHistory& history, absl::Time now) {
   JobReport report;
   report.folds_asked = job.spec.folds;
   report.models_asked = job.spec.folds * job.spec.seeds;
@@ -204,7 +264,14 @@ JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl
     report.cuts.push_back(
         absl::StrCat(d.from, " -> ", d.to, " (", Name(d.rule), ": ", d.cause, ")"));
   }
-  if (IsTerminal(job.state)) report.more = EstimateMoreTime(job, metrics);
+  for (const Answer& answer : history.answers) {
+    const double at_s = std::max(0.0, absl::ToDoubleSeconds(answer.at - ClockStart(job)));
+    report.answers.push_back({at_s, answer});
+  }
+  report.importance = ImportanceOf(history.metrics);
+  if (!IsTerminal(job.state)) return report;
+  report.more = EstimateMoreTime(job, history.metrics);
+  if (!report.more) report.more = EstimateMoreTrials(job, report.answers);
   return report;
 }
 

@@ -16,8 +16,23 @@ namespace traind {
 struct MoreTime {
   absl::Duration time;
   std::string buys;  // "2 more folds, 8 more epochs each"
-  // The metric's mean over the folds with enough measurements; nullopt if there are none.
+  // The metric's mean over the folds with enough measurements, or the answer's score; nullopt if
+  // there are none.
   std::optional<double> now, low, expected, high;
+};
+
+// A point of the curve of score against time spent.
+struct AnswerAt {
+  double at_s = 0;  // since the Job's time began
+  Answer answer;
+};
+
+// How much a column is worth to the folds' first models.
+struct ColumnImportance {
+  std::string column;
+  double drop = 0;  // mean over the folds: how much worse the metric gets without it
+  std::optional<double> error = {};  // standard error of the mean; nullopt: of one fold
+  int folds = 0;
 };
 
 struct JobReport {
@@ -39,10 +54,17 @@ struct JobReport {
   std::optional<double> energy_joules;
   std::optional<double> epoch_device_s, epoch_joules;  // of an epoch of a fold
   std::vector<std::string> cuts;
+  std::vector<AnswerAt> answers;             // one after the other
+  std::vector<ColumnImportance> importance;  // the most important column first
   std::optional<MoreTime> more;
 };
 
-// metrics: the Job's; only val_metric is used; may be empty.
-JobReport ReportOf(const Job& job, const std::vector<MetricPoint>& metrics, absl::Time now);
+// What is stored of a Job besides itself.
+struct JobHistory {
+  std::vector<MetricPoint> metrics;  // only val_metric and kImportanceMetric are used; may be empty
+  std::vector<Answer> answers;       // by number; may be empty
+};
+
+JobReport ReportOf(const Job& job, const JobHistory& history, absl::Time now);
 
 }  // namespace traind

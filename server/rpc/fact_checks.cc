@@ -12,6 +12,9 @@
 namespace traind {
 namespace {
 
+// Columns whose importance is stored.
+constexpr size_t kMostColumns = 1000;
+
 void CheckMeasurement(double& seconds) {
   if (!std::isfinite(seconds) || seconds < 0) seconds = 0;
 }
@@ -63,6 +66,13 @@ bool Check(facts::Resources& fact) {
   if (!std::isfinite(fact.energy_joules) || fact.energy_joules < 0) fact.energy_joules = -1;
   fact.peak_memory_bytes = std::max<int64_t>(0, fact.peak_memory_bytes);
   fact.peak_device_bytes = std::max<int64_t>(0, fact.peak_device_bytes);
+  return true;
+}
+
+bool Check(facts::Importance& fact) {
+  const size_t count = std::min({fact.columns.size(), fact.drops.size(), kMostColumns});
+  fact.columns.resize(count);
+  fact.drops.resize(count);
   return true;
 }
 

@@ -163,6 +163,18 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
   return to;
 }
 
+v1::Answer ToProto(const AnswerAt& at) {
+  v1::Answer to;
+  to.set_number(at.answer.number);
+  to.set_at_s(at.at_s);
+  to.set_quality(static_cast<v1::Quality>(at.answer.quality));
+  if (at.answer.oof_score) to.set_oof(*at.answer.oof_score);
+  to.set_comparable(at.answer.comparable);
+  if (at.answer.test_score) to.set_test(*at.answer.test_score);
+  to.set_models(at.answer.models);
+  return to;
+}
+
 v1::Report ToProto(const JobReport& report) {
   v1::Report to;
   to.set_folds_asked(report.folds_asked);
@@ -191,6 +203,14 @@ v1::Report ToProto(const JobReport& report) {
   to.set_predict_s(report.predict_s);
   to.set_device_s(report.device_s);
   to.mutable_cuts()->Assign(report.cuts.begin(), report.cuts.end());
+  for (const AnswerAt& at : report.answers) *to.add_answers() = ToProto(at);
+  for (const ColumnImportance& of : report.importance) {
+    v1::ColumnImportance& column = *to.add_importance();
+    column.set_column(of.column);
+    column.set_drop(of.drop);
+    if (of.error) column.set_error(*of.error);
+    column.set_folds(of.folds);
+  }
   if (!report.more) return to;
   v1::MoreTime* const more = to.mutable_more();
   *more->mutable_time() = ToProto(report.more->time);

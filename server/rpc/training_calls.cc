@@ -260,8 +260,10 @@ absl::Status TrainingCalls::GetJob(const v1::GetJobRequest& request, v1::Job* re
 
 absl::StatusOr<v1::Job> TrainingCalls::DescribeWhole(const Job& job) const {
   v1::Job described = Describe(job);
-  ASSIGN_OR_RETURN(const std::vector<MetricPoint> metrics, CurveOf(job));
-  *described.mutable_report() = ToProto(ReportOf(job, metrics, loop_->Now()));
+  JobHistory history;
+  ASSIGN_OR_RETURN(history.metrics, CurveOf(job));
+  ASSIGN_OR_RETURN(history.answers, store_->ListAnswers(job.id));
+  *described.mutable_report() = ToProto(ReportOf(job, history, loop_->Now()));
   for (v1::Trial& trial : TrialsOf(job)) *described.add_trials() = std::move(trial);
   if (auto search = SearchOf(job)) *described.mutable_search() = *std::move(search);
   return described;
@@ -271,15 +273,16 @@ absl::StatusOr<v1::Job> TrainingCalls::DescribeWhole(const Job& job) const {
 absl::StatusOr<std::vector<MetricPoint>> TrainingCalls::CurveOf(const Job& job) const {
   std::vector<MetricPoint> curve;
   if (!IsTerminal(job.state)) return curve;
-  for (int64_t after = 0;;) {
-    ASSIGN_OR_RETURN(std::vector<StoredMetric> page,
-                     store_->GetMetrics(job.id, after, kRecordPage, "val_metric"));
-    if (page.empty()) return curve;
-    after = page.back().sequence;
-    for (StoredMetric& metric : page) {
-      curve.push_back(std::move(metric.point));
+  for (const char* const name : {"val_metric", kImportanceMetric}) {
+    for (int64_t after = 0;;) {
+      ASSIGN_OR_RETURN(std::vector<StoredMetric> page,
+                       store_->GetMetrics(job.id, after, kRecordPage, name));
+      if (page.empty()) break;
+      after = page.back().sequence;
+      for (StoredMetric& metric : page) curve.push_back(std::move(metric.point));
     }
   }
+  return curve;
 }
 
 absl::Status TrainingCalls::ListJobs(const v1::ListJobsRequest& request, v1::ListJobsReply* reply) {

@@ -1,5 +1,6 @@
 #include "server/store/memory_store.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
@@ -43,6 +44,7 @@ void MoveTimes(Job& job, absl::Duration step) {
   }
   for (Plan& plan : job.plans) plan.at += step;
   for (Decision& decision : job.decisions) decision.at += step;
+  if (job.prediction) job.prediction->at += step;
 }
 
 const Measured* FirstMeasured(const Job& job) {
@@ -148,7 +150,11 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
   for (const auto& job : m.jobs) {
     const auto [at, added] = by_id_.emplace(job->id, rows_.size());
     if (added) rows_.emplace_back();
-    rows_[at->second].job = std::make_shared<const Job>(AsStored(*job));
+    Row& row = rows_[at->second];
+    row.job = std::make_shared<const Job>(AsStored(*job));
+    if (row.job->prediction) {
+      row.answers[row.job->prediction->number] = AnswerOf(*row.job->prediction);
+    }
   }
   for (const auto& event : m.events) {
     Row& row = rows_[by_id_[event.job]];
@@ -170,6 +176,7 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     auto moved = std::make_shared<Job>(*row.job);
     MoveTimes(*moved, m.clock_step);
     row.job = std::move(moved);
+    for (auto& [number, answer] : row.answers) answer.at += m.clock_step;
   }
   for (const Mutations::WorkerRow& row : m.workers) {
     workers_[row.id] = {row.id, row.hostname, row.mode, row.drain_at};
@@ -307,12 +314,22 @@ absl::StatusOr<std::vector<StoredMetric>> MemoryStore::GetMetrics(const std::str
   const Row* row = Find(job);
   if (row == nullptr) return metrics;
   for (const StoredMetric& metric : row->metrics) {
-    if (!name.empty() && metric.point.name != name) continue;
+    const bool begins = absl::EndsWith(name, ":") && absl::StartsWith(metric.point.name, name);
+    if (!name.empty() && metric.point.name != name && !begins) continue;
     if (metric.sequence > after_sequence && static_cast<int>(metrics.size()) < limit) {
       metrics.push_back(metric);
     }
   }
   return metrics;
+}
+
+absl::StatusOr<std::vector<Answer>> MemoryStore::ListAnswers(const std::string& job) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<Answer> answers;
+  const Row* row = Find(job);
+  if (row == nullptr) return answers;
+  for (const auto& [number, answer] : row->answers) answers.push_back(answer);
+  return answers;
 }
 
 absl::StatusOr<std::vector<StoredEvent>> MemoryStore::GetEvents(const std::string& job,

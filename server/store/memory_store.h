@@ -36,6 +36,7 @@ class MemoryStore final : public Store {
   absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job, int64_t after_sequence,
                                                      int limit) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
+  absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) override;
   absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
   absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
@@ -55,6 +56,7 @@ class MemoryStore final : public Store {
   struct Row {
     std::shared_ptr<const Job> job;
     std::vector<Checkpoint> checkpoints;
+    std::map<int, Answer> answers;  // by number
     std::vector<StoredMetric> metrics;
     std::vector<StoredEvent> events;
     int64_t last_event = 0;  // its sequence

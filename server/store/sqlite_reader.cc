@@ -209,8 +209,9 @@ absl::StatusOr<std::vector<StoredMetric>> SqliteStore::GetMetrics(const std::str
     Query q = db.Select(
         "SELECT sequence, at_ms, fold, attempt, step, epoch, m.name, value FROM metrics m "
         "JOIN jobs ON jobs.number = m.job WHERE jobs.id = ? AND sequence > ? "
-        "AND (? = '' OR m.name = ?) ORDER BY sequence LIMIT ?",
-        job, after_sequence, name, name, limit);
+        "AND (?3 = '' OR m.name = ?3 OR (?3 LIKE '%:' AND substr(m.name, 1, length(?3)) = ?3)) "
+        "ORDER BY sequence LIMIT ?4",
+        job, after_sequence, name, limit);
     while (q.Next()) {
       StoredMetric& metric = metrics.emplace_back();
       MetricPoint& p = metric.point;
@@ -249,6 +250,24 @@ absl::StatusOr<std::vector<Checkpoint>> SqliteStore::ListCheckpoints(const std::
     return q.status();
   }));
   return checkpoints;
+}
+
+absl::StatusOr<std::vector<Answer>> SqliteStore::ListAnswers(const std::string& job) {
+  std::vector<Answer> answers;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) {
+    Query q = db.Select(
+        "SELECT p.number, p.at_ms, quality, oof_score, comparable, test_score, "
+        "json_array_length(members_json) "
+        "FROM predictions p JOIN jobs ON jobs.number = p.job WHERE jobs.id = ? AND deleting = 0 "
+        "ORDER BY p.number",
+        job);
+    while (q.Next()) {
+      Answer& a = answers.emplace_back();
+      q.Read(a.number, a.at, a.quality, a.oof_score, a.comparable, a.test_score, a.models);
+    }
+    return q.status();
+  }));
+  return answers;
 }
 
 absl::StatusOr<std::vector<Usage>> SqliteStore::UsageSince(absl::Time since) {

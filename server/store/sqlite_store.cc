@@ -355,6 +355,8 @@ absl::Status SqliteStore::MoveTimes(absl::Duration step) {
       "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
       "UPDATE decisions SET at_ms = at_ms + ?1 "
       "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
+      "UPDATE predictions SET at_ms = at_ms + ?1 "
+      "WHERE job IN (SELECT number FROM jobs WHERE state NOT IN (5, 6, 7))",
   };
   for (const char* const statement : kStatements) RETURN_IF_ERROR(db_->Run(statement, step));
   // The Jobs written last are compared with later ones, so they are read again.

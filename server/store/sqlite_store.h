@@ -69,6 +69,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job, int64_t after_sequence,
                                                      int limit) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
+  absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) override;
   absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
   absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,

@@ -180,7 +180,7 @@ class Store {
   virtual absl::StatusOr<Job> FindByRequest(const std::string& owner,
                                             const std::string& request_id) = 0;
   virtual absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) = 0;
-  // name: of the metric; empty: all metrics.
+  // name: of the metric, or with a ':' in the end what its name begins with; empty: all metrics.
   virtual absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
                                                                int64_t after_sequence, int limit,
                                                                const std::string& name) = 0;
@@ -188,6 +188,8 @@ class Store {
   virtual absl::StatusOr<std::vector<StoredEvent>> GetEvents(const std::string& job,
                                                              int64_t after_sequence, int limit) = 0;
   virtual absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) = 0;
+  // Returns the Job's Predictions that have stood, as far as they were stored, by number.
+  virtual absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) = 0;
   // Returns the usage of folds' Attempts that ended after `since`.
   virtual absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) = 0;
   // Whether there is a Job of that owner.

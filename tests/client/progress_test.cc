@@ -247,6 +247,59 @@ TEST(DecisionTextTest, B9TellsItsCauseUnlessThatIsArithmetic) {
             "B9: trial 6 on all folds -> trial 6 gets no more folds, because time is left");
 }
 
+TEST(JobReportTextTest, TheMostImportantColumnsAreTold) {
+  v1::Job job = EndedJob();
+  for (int i = 0; i < 12; ++i) {
+    v1::ColumnImportance& of = *job.mutable_report()->add_importance();
+    of.set_column(absl::StrCat("column-", i));
+    of.set_drop(0.1 / (i + 1));
+    if (i > 0) of.set_error(0.01);
+  }
+  const auto report = [&job](bool verbose) {
+    JobStyle style;
+    style.verbose = verbose;
+    return JobReport(job, absl::FromUnixSeconds(1796148042), style);
+  };
+  const std::string text = report(false);
+  EXPECT_TRUE(absl::StrContains(text, "importance  column-0  0.1\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "column-1  0.05 +- 0.01\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "... 2 more: trainctl get --verbose")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "column-10"));
+  EXPECT_TRUE(absl::StrContains(report(true), "column-11"));
+}
+
+TEST(JobReportTextTest, VerboseTellsEachAnswerThatStood) {
+  v1::Job job = EndedJob();
+  v1::Answer& floor = *job.mutable_report()->add_answers();
+  floor.set_number(1);
+  floor.set_at_s(0.25);
+  floor.set_quality(v1::QUALITY_FLOOR);
+  floor.set_oof(0.9312);
+  floor.set_comparable(true);
+  v1::Answer& next = *job.mutable_report()->add_answers();
+  next.set_number(3);
+  next.set_at_s(12.5);
+  next.set_quality(v1::QUALITY_DEGRADED);
+  next.set_oof(0.97641);
+  next.set_test(0.97183);
+  next.set_models(4);
+  const auto report = [&job](bool verbose) {
+    JobStyle style;
+    style.verbose = verbose;
+    return JobReport(job, absl::FromUnixSeconds(1796148042), style);
+  };
+  const std::string text = report(true);
+  EXPECT_TRUE(
+      absl::StrContains(text, "answers      1     250ms  FLOOR     0.9312 out of fold, the floor"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(text,
+                                " 3       12s  DEGRADED  0.9764 out of fold (of a part of the "
+                                "folds), 0.9718 on the test file, "
+                                "4 models"))
+      << text;
+  EXPECT_FALSE(absl::StrContains(report(false), "answers"));
+}
+
 TEST(JobSummaryTest, OfManyDecisionsTheFirstAndTheLastAreShown) {
   v1::Job job = EndedJob();
   job.clear_decisions();

@@ -56,6 +56,27 @@ TEST_P(StoreContractTest, ChangesOfEveryPartAreWritten) {
   EXPECT_EQ(Describe(store_->GetJob(job.id).value()), Describe(later));
 }
 
+TEST_P(StoreContractTest, EveryAnswerThatStoodIsListedWithItsTimeAndScore) {
+  Job job = FullJob();
+  job.state = JobState::kRunning;
+  ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+  Job later = Next(job);
+  later.prediction->number = 5;
+  later.prediction->at += absl::Seconds(7);
+  later.prediction->oof_score = std::nullopt;
+  later.prediction->members.pop_back();
+  ASSERT_EQ(store_->Commit(Change({later, NewJob("b-1")})), absl::OkStatus());
+  OpenAgain();
+  EXPECT_EQ(store_->ListAnswers(job.id).value(),
+            std::vector<Answer>({AnswerOf(*job.prediction), AnswerOf(*later.prediction)}));
+  EXPECT_TRUE(store_->ListAnswers("b-1")->empty());
+  Mutations step;
+  step.clock_step = absl::Hours(2);
+  ASSERT_EQ(store_->Commit(step), absl::OkStatus());
+  EXPECT_EQ(store_->ListAnswers(job.id)->at(0).at, job.prediction->at + absl::Hours(2));
+  EXPECT_EQ(store_->GetJob(job.id)->prediction->at, later.prediction->at + absl::Hours(2));
+}
+
 TEST_P(StoreContractTest, SettingsThatAreDrawnOnTheWayAreWritten) {
   Job job = NewJob("search-1");
   job.spec.search = {"tpe", {{"train.ema", "uniform(0, 0.9)"}}, 1};
@@ -380,6 +401,14 @@ TEST_P(StoreContractTest, MetricsAreNumberedPerJobAndResume) {
   EXPECT_TRUE(store_->GetMetrics("a-1", 3, 100, "")->empty());
   EXPECT_EQ(store_->GetMetrics("a-1", 0, 100, "train_loss")->size(), 3u);
   EXPECT_TRUE(store_->GetMetrics("a-1", 0, 100, "val_metric")->empty());
+  m.metrics = {Metric("a-1", 5), Metric("a-1", 6)};
+  m.metrics[0].name = "importance:age";
+  m.metrics[1].name = "importance";
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  metrics = store_->GetMetrics("a-1", 0, 100, "importance:").value();
+  ASSERT_EQ(metrics.size(), 1u) << "names that begin so";
+  EXPECT_EQ(metrics[0].point.name, "importance:age");
+  EXPECT_TRUE(store_->GetMetrics("a-1", 0, 100, "train_:")->empty());
 }
 
 TEST_P(StoreContractTest, AStampTellsEachChangeOfAJob) {

@@ -70,7 +70,7 @@ MAY_INCLUDE = {
     "server/http": _DECIDED + ["server/access", "server/loop", "server/rpc", "common/spec", "common/wire", "proto"],
     "server": _DECIDED + ["server/access", "server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
-    "worker/task": ["common/base", "common/data", "common/facts", "worker/rank_protocol"],
+    "worker/task": ["common/base", "common/data", "common/facts", "common/metrics", "worker/data", "worker/rank_protocol"],
     "worker/daemon": _COMMON + ["common/transfer", "common/wire", "worker/rank_protocol", "proto", "third_party"],
     "worker/series": [],
     "worker/floor": ["common/base", "common/data", "common/publish", "worker/series"],

@@ -42,7 +42,14 @@ class Random {
 };
 
 // The purpose of a stream of random numbers. Streams of the same seed are independent.
-enum class Stream : uint64_t { kWeights = 1, kOrder = 2, kDropout = 3, kModel = 4, kMedia = 5 };
+enum class Stream : uint64_t {
+  kWeights = 1,
+  kOrder = 2,
+  kDropout = 3,
+  kModel = 4,
+  kMedia = 5,
+  kImportance = 6
+};
 
 inline uint64_t StreamSeed(uint64_t seed, Stream stream, uint64_t a, uint64_t b = 0,
                            uint64_t c = 0) {

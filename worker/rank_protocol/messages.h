@@ -14,7 +14,8 @@
 // Order, a PREPARE:  > Prepare   < TableReady   < FloorReady (1 or 2 times)   < Finished
 // Order, a TRAIN:    < Ready   > Train   < Started   < Probe   < Progress*  < Epoch*
 //                    < CheckpointSaved*   < FoldSaved* (from a running fold, see there)
-//                    < FoldSaved (last one)   < Finished   < Ready
+//                    < Importance (where time allows)   < FoldSaved (last one)
+//                    < Finished   < Ready
 // Order, a PREDICT:  < Ready   > Predict   < TableReady   < Progress*   < Predicted (1 or more)
 //                    < Finished   < Ready
 // Order, a SERVE:    < Ready   > Serve   < Serving   (> Rows   < Answered)*   < Finished   < Ready
@@ -174,6 +175,7 @@ using Progress = OfAttempt<facts::Progress>;
 using Epoch = OfAttempt<facts::Epoch>;
 using CheckpointSaved = OfAttempt<facts::CheckpointSaved>;
 using FoldSaved = OfAttempt<facts::FoldSaved>;
+using Importance = OfAttempt<facts::Importance>;
 using Decision = OfAttempt<facts::Decision>;
 
 // A Prediction of so many members stands in the Job's folder.
@@ -234,9 +236,9 @@ struct LogText {
 };
 
 using ToProcess = std::variant<Prepare, Train, Predict, Serve, Rows, Replan, Stop, Exit>;
-using FromProcess =
-    std::variant<Ready, TableReady, FloorReady, Started, Probe, Progress, Epoch, CheckpointSaved,
-                 FoldSaved, Predicted, Serving, Answered, Finished, Failed, Decision, LogText>;
+using FromProcess = std::variant<Ready, TableReady, FloorReady, Started, Probe, Progress, Epoch,
+                                 CheckpointSaved, FoldSaved, Predicted, Serving, Answered, Finished,
+                                 Failed, Decision, LogText, Importance>;
 
 // One line, without its newline.
 std::string Encode(const ToProcess& message);

@@ -99,6 +99,7 @@ class Trainer final : public FoldTrainer {
   // The end.
   absl::Status PredictAndSave(const Ending& ending);
   absl::StatusOr<TestAnswers> PredictTestNow(bool last);
+  void WeighColumns(const Ending& ending);
 
   Checkpoint Capture(Learner::State state) const;
   absl::Status Restore(const Checkpoint& checkpoint);
@@ -175,7 +176,7 @@ class Trainer final : public FoldTrainer {
   bool probed_ = false;
   absl::Duration whole_step_;  // of a step that trains the body, too, while it is frozen
   absl::Duration evaluate_time_, predict_time_;
-  absl::Duration epoch_began_;
+  absl::Duration started_, epoch_began_;
   int64_t validated_at_step_ = -1;
   absl::Duration validated_at_;
   absl::Duration progress_at_;

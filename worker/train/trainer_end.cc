@@ -1,8 +1,12 @@
 // How a fold ends: its last checkpoint and its predictions.
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "worker/predict/predictor.h"
+#include "worker/task/column_drops.h"
+#include "worker/train/network_columns.h"
 #include "worker/train/trainer.h"
 
 namespace traind {
@@ -62,7 +66,18 @@ void Trainer::Rescue() {
   saver_->Wait(kLongestWait);
 }
 
+void Trainer::WeighColumns(const Ending& ending) {
+  if (!TellsImportance(train_, ending.cause) || !HasPlainRows(data_)) return;
+  const absl::Duration now = clock_.MonotonicNow();
+  const std::unique_ptr<ColumnScorer> scorer =
+      NewNetworkColumnScorer(data_, *learner_, spec_.metric);
+  TellImportance(
+      *scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
+      TimeForImportance(now - started_, std::min(orders_.stop_at, orders_.deadline) - now));
+}
+
 absl::Status Trainer::PredictAndSave(const Ending& ending) {
+  WeighColumns(ending);
   const absl::Duration started = clock_.MonotonicNow();
   ASSIGN_OR_RETURN(const TestAnswers test, PredictTestNow(/*last=*/true));
   rank_protocol::FoldSaved saved = FoldSavedNow();

@@ -23,6 +23,7 @@ absl::Status Trainer::Start() {
   threads_ = train_.threads;
   SetTorchThreads(threads_);
   orders_ = control_.orders();
+  started_ = clock_.MonotonicNow();
   // Those of the other ranks may be older: the first meeting tells them.
   orders_version_ = 0;
   planned_epochs_ = orders_.epochs;

@@ -12,8 +12,10 @@
 #include "common/base/status_macros.h"
 #include "worker/data/random.h"
 #include "worker/device/process_memory.h"
+#include "worker/task/column_drops.h"
 #include "worker/task/failure.h"
 #include "worker/treefold/prediction_time.h"
+#include "worker/treefold/tree_columns.h"
 
 namespace traind {
 namespace {
@@ -36,6 +38,7 @@ TreeTrainer::~TreeTrainer() = default;
 absl::Status TreeTrainer::Start() {
   orders_version_ = control_.version();
   orders_ = control_.orders();
+  started_ = clock_.MonotonicNow();
   if (orders_.epochs < 1) {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", orders_.epochs, " is below 1"));
   }
@@ -402,7 +405,18 @@ absl::Status TreeTrainer::SaveLastCheckpoint() {
   return rounds_ > 0 && checkpoint_rounds_ != rounds_ ? StartCheckpoint() : absl::OkStatus();
 }
 
+void TreeTrainer::WeighColumns(const Ending& ending) {
+  if (!TellsImportance(train_, ending.cause) || fold_.lags != nullptr) return;
+  const absl::Duration now = clock_.MonotonicNow();
+  const std::unique_ptr<ColumnScorer> scorer =
+      NewTreeColumnScorer(fold_, *booster_, best_rounds_, spec_.metric);
+  TellImportance(
+      *scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
+      TimeForImportance(now - started_, std::min(orders_.stop_at, orders_.deadline) - now));
+}
+
 absl::Status TreeTrainer::PredictAndSave(const Ending& ending) {
+  WeighColumns(ending);
   const absl::Duration began = clock_.MonotonicNow();
   ASSIGN_OR_RETURN(const TestAnswers test, PredictTest());
   rank_protocol::FoldSaved saved = FoldSavedNow();

@@ -64,6 +64,7 @@ class TreeTrainer final : public FoldTrainer {
 
   absl::Status SaveLastCheckpoint();
   absl::Status PredictAndSave(const Ending& ending);
+  void WeighColumns(const Ending& ending);
   absl::StatusOr<TestAnswers> PredictTest();
   rank_protocol::FoldSaved FoldSavedNow() const;
   double EpochsDone() const;
@@ -82,6 +83,7 @@ class TreeTrainer final : public FoldTrainer {
   // The plan.
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
+  absl::Duration started_;
 
   // The position.
   int64_t rounds_ = 0;

@@ -357,6 +357,22 @@ def _():
         assert rows == [{"name": "mlp-1", "kind": "mlp", "models": 2, "score": 0.6, "weight": 0.0, "complete": False}], rows
 
 
+@case("Answers and importance are columns, with NaN where nothing is known")
+def _():
+    with FakeTraind() as fake:
+        answers = [{"number": 1, "at_s": 0.2, "quality": "QUALITY_FLOOR", "oof": 0.8, "comparable": True, "test": None, "models": 0},
+                   {"number": 2, "at_s": 1.5, "quality": "QUALITY_FULL", "oof": 0.9, "comparable": True, "test": 0.7, "models": 5}]
+        importance = [{"column": "age", "drop": 0.1, "error": 0.01, "folds": 5}, {"column": "town", "drop": 0.0, "error": None, "folds": 1}]
+        ended(fake, report={"answers": answers, "importance": importance})
+        job = client(fake)[0].job("blobs-1")
+        columns = job.answers()
+        assert list(columns["at_s"]) == [0.2, 1.5] and list(columns["models"]) == [0, 5], columns
+        assert columns["test"][0] != columns["test"][0] and columns["test"][1] == 0.7, columns
+        columns = job.importance()
+        assert list(columns["column"]) == ["age", "town"] and list(columns["folds"]) == [5, 1], columns
+        assert columns["error"][1] != columns["error"][1] and columns["error"][0] == 0.01, columns
+
+
 @case("A Job shows itself as text and as HTML, in which nothing of the server's is taken as markup")
 def _():
     with FakeTraind() as fake:

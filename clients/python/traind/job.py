@@ -224,6 +224,26 @@ class Job:
         rows.sort(key=lambda row: -row["weight"])
         return as_frame(rows)
 
+    def answers(self) -> Any:
+        """The answers that have stood, one after the other: number, at_s (since the Job's time began), quality, oof, comparable,
+        test, models. What the time spent has bought."""
+        columns: Columns = {name: [] for name in ("number", "at_s", "quality", "oof", "comparable", "test", "models")}
+        for answer in (self.refresh().info.get("report") or {}).get("answers") or []:
+            for name, column in columns.items():
+                value = answer.get(name)
+                column.append(math.nan if value is None and name in ("oof", "test") else value)
+        return as_frame(columns)
+
+    def importance(self) -> Any:
+        """What the columns are worth: column, drop (how much worse the metric of validation rows gets where the column is
+        shuffled), error (its standard error over the folds), folds. The most important one first; empty until the Job is over."""
+        columns: Columns = {name: [] for name in ("column", "drop", "error", "folds")}
+        for of in (self.refresh().info.get("report") or {}).get("importance") or []:
+            for name, column in columns.items():
+                value = of.get(name)
+                column.append(math.nan if value is None and name == "error" else value)
+        return as_frame(columns)
+
     def _trained_models(self, trials: Dict[Any, Dict[str, Any]]) -> List[Dict[str, Any]]:
         """The folds with a score, as members without weight."""
         return [{"fold": fold["index"], "trial": fold.get("trial", 0), "score": fold["score"], "weight": 0.0,

@@ -3,11 +3,13 @@ import test from 'node:test';
 
 import {taskOf, toJob} from '../../../page/api.js';
 import {
+  answersOf,
   budget,
   decisionWords,
   flat,
   foldTable,
   health,
+  importanceOf,
   leaderboard,
   pack,
   progress,
@@ -239,6 +241,42 @@ test('time that nothing took is left out', () => {
     ['prepare', 'training'],
   );
   assert.deepEqual(timeSpent(null), []);
+});
+
+test('columns have their share of the most important one', () => {
+  const importance = importanceOf({
+    importance: [
+      {column: 'age', drop: 0.2, error: 0.01, folds: 5},
+      {column: 'town', drop: 0.05, error: null, folds: 1},
+      {column: 'noise', drop: -0.01, error: 0.02, folds: 5},
+    ],
+  });
+  assert.deepEqual(
+    importance.map((of) => [of.column, of.error, of.share]),
+    [
+      ['age', 0.01, 1],
+      ['town', null, 0.25],
+      ['noise', 0.02, 0],
+    ],
+  );
+  assert.deepEqual(importanceOf(null), []);
+});
+
+test('answers are told in order, with what is not known as null', () => {
+  const answers = answersOf({
+    answers: [
+      {number: 1, at_s: 0.25, quality: 'QUALITY_FLOOR', oof: 0.8, comparable: true, test: null, models: 0},
+      {number: 2, at_s: 1.5, quality: 'QUALITY_FULL', oof: null, comparable: false, test: 0.9, models: 5},
+    ],
+  });
+  assert.deepEqual(
+    answers.map((a) => [a.number, a.at_s, a.quality, a.oof, a.test, a.models]),
+    [
+      [1, 0.25, 'FLOOR', 0.8, null, 0],
+      [2, 1.5, 'FULL', null, 0.9, 5],
+    ],
+  );
+  assert.deepEqual(answersOf(null), []);
 });
 
 test('a Decision is one sentence', () => {

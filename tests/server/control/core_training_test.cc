@@ -359,6 +359,22 @@ TEST(MetricsTest, ALossThatNobodyToldIsNoPoint) {
   EXPECT_EQ(turn.mutations.metrics[0].name, "val_loss");
 }
 
+TEST(MetricsTest, TheImportanceOfEachColumnIsAPoint) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.PrepareJob(id);
+  facts::Importance importance;
+  importance.columns = {"age", "town: size"};
+  importance.drops = {0.25, -0.125};
+  const Turn turn = h.Say(h.AttemptOf(id, 1), importance);
+  ASSERT_EQ(turn.mutations.metrics.size(), 2u);
+  EXPECT_EQ(turn.mutations.metrics[0].name, "importance:age");
+  EXPECT_EQ(turn.mutations.metrics[0].value, 0.25);
+  EXPECT_EQ(turn.mutations.metrics[1].name, "importance:town: size");
+  EXPECT_EQ(turn.mutations.metrics[1].fold, 0);
+}
+
 TEST(RetryTest, ALostFoldGoesOnFromItsLastCheckpoint) {
   CoreHarness h;
   h.Attach("w", 1);

@@ -96,6 +96,9 @@ class FragileStore final : public Store {
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override {
     return store_.ListCheckpoints(job);
   }
+  absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) override {
+    return store_.ListAnswers(job);
+  }
   absl::StatusOr<std::vector<Job>> FindTrained(const std::string& key,
                                                const std::string& sha256) override {
     return store_.FindTrained(key, sha256);

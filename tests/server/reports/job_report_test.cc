@@ -148,7 +148,7 @@ TEST(JobReportTest, WhatMoreTimeWouldBuyFollowsTheCurve) {
     point.value = 0.2 + 1.0 / e;
     metrics.push_back(point);
   }
-  const JobReport report = ReportOf(CutJob(), metrics, At(40));
+  const JobReport report = ReportOf(CutJob(), {metrics, {}}, At(40));
   ASSERT_TRUE(report.more);
   // One fold of 20 epochs and half of another, one second per epoch, one at a time.
   EXPECT_EQ(report.more->time, absl::Seconds(30));
@@ -165,6 +165,84 @@ TEST(JobReportTest, AJobThatWasNotCutWantsNoMoreTime) {
   // A fold that ran out of patience would not use more time either.
   job.tasks[1].epochs_done = job.tasks[1].member->epochs_done = 8;
   EXPECT_FALSE(ReportOf(job, {}, At(40)).more);
+}
+
+// A Job with further trials whose time is over, and the answers that have stood meanwhile.
+Job AutomaticJob() {
+  Job job = CutJob();
+  job.spec.folds = 1;
+  job.tasks.resize(2);
+  job.spec.trials.resize(3);
+  job.deadline = At(32);
+  job.decisions.clear();
+  return job;
+}
+std::vector<Answer> FallingErrors() {
+  std::vector<Answer> answers;
+  for (int n = 1; n <= 8; ++n) {
+    Answer answer;
+    answer.number = n;
+    answer.at = At(4 * n);
+    answer.oof_score = 0.2 + 1.0 / n;
+    answer.comparable = n > 1;
+    answers.push_back(answer);
+  }
+  return answers;
+}
+
+TEST(JobReportTest, AnswersAreToldByTheTimeSinceTheJobsTimeBegan) {
+  Job job = AutomaticJob();
+  job.waited = absl::Seconds(1);
+  job.state = JobState::kRunning;
+  const JobReport report = ReportOf(job, {{}, FallingErrors()}, At(32));
+  ASSERT_EQ(report.answers.size(), 8u);
+  EXPECT_NEAR(report.answers[1].at_s, 7, 1e-9);
+  EXPECT_EQ(report.answers[1].answer.number, 2);
+  EXPECT_FALSE(report.more) << "it still runs";
+}
+
+TEST(JobReportTest, WhatMoreTrialsWouldBuyFollowsTheAnswers) {
+  const JobReport report = ReportOf(AutomaticJob(), {{}, FallingErrors()}, At(40));
+  ASSERT_TRUE(report.more);
+  EXPECT_EQ(report.more->time, absl::Seconds(32));
+  EXPECT_EQ(report.more->buys, "models of further trials");
+  EXPECT_NEAR(report.more->now.value(), 0.325, 1e-9);
+  EXPECT_NEAR(report.more->expected.value(), 0.2 + 1.0 / 16, 1e-6);
+}
+
+TEST(JobReportTest, NoMoreTrialsAreToldWhereNothingIsExpectedOfThem) {
+  Job job = AutomaticJob();
+  job.decisions.emplace_back().trial_note = {TrialNote::kNoGain};
+  EXPECT_FALSE(ReportOf(job, {{}, FallingErrors()}, At(40)).more);
+  job = AutomaticJob();
+  job.spec.trials.resize(1);
+  EXPECT_FALSE(ReportOf(job, {{}, FallingErrors()}, At(40)).more);
+  job = AutomaticJob();
+  job.finish_requested = true;
+  EXPECT_FALSE(ReportOf(job, {{}, FallingErrors()}, At(40)).more);
+}
+
+TEST(JobReportTest, ColumnsAreToldTheMostImportantOneFirst) {
+  std::vector<MetricPoint> metrics;
+  const auto add = [&metrics](int fold, const char* name, double value) {
+    MetricPoint point;
+    point.fold = fold;
+    point.name = name;
+    point.value = value;
+    metrics.push_back(point);
+  };
+  add(0, "importance:age", 9);  // of an Attempt that was lost
+  add(0, "importance:age", 0.02);
+  add(0, "importance:town: size", 0.05);
+  add(0, "val_metric", 3);
+  add(1, "importance:age", 0.04);
+  const JobReport report = ReportOf(CutJob(), {metrics, {}}, At(40));
+  ASSERT_EQ(report.importance.size(), 2u);
+  EXPECT_EQ(report.importance[0].column, "town: size");
+  EXPECT_FALSE(report.importance[0].error);
+  EXPECT_EQ(report.importance[1].folds, 2);
+  EXPECT_NEAR(report.importance[1].drop, 0.03, 1e-12);
+  EXPECT_NEAR(report.importance[1].error.value(), 0.01, 1e-12);
 }
 
 TEST(JobReportTest, ARunningJobCountsItsTimeSoFar) {

@@ -47,6 +47,16 @@ TEST(FactChecksTest, MeasurementsThatAreNoNumbersAreNotMeasured) {
   EXPECT_EQ(saved.best_epoch, 0);
 }
 
+TEST(FactChecksTest, EachColumnHasItsImportance) {
+  facts::Importance importance;
+  importance.columns = {"a", "b", "c"};
+  importance.drops = {0.5, 0.25};
+  EXPECT_EQ(std::get<facts::Importance>(*CheckedFact(importance)).columns.size(), 2u);
+  importance.columns.assign(5000, "a");
+  importance.drops.assign(5000, 0.5);
+  EXPECT_EQ(std::get<facts::Importance>(*CheckedFact(importance)).drops.size(), 1000u);
+}
+
 TEST(FactChecksTest, AnEpochsShareOfTheRowsIsAboveZeroAndOneAtMost) {
   facts::Epoch epoch;
   epoch.evaluate_s = epoch.epoch_s = -1;

@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <atomic>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/base/durable_file.h"
@@ -54,6 +57,49 @@ TEST_F(TrainerTest, AFoldTrainsValidatesAndPredicts) {
   EXPECT_EQ(DigestFile(absl::StrCat(state_, "/", JobDir("job"), "/", saved.oof))->sha256,
             saved.oof_sha256);
   EXPECT_GT(saved.score, 0.6);  // three classes that the features explain
+}
+
+// Each look at it takes ten milliseconds.
+class SteppingClock final : public Clock {
+ public:
+  absl::Time WallNow() const override { return absl::UnixEpoch(); }
+  absl::Duration MonotonicNow() const override {
+    return absl::Milliseconds(10 * looks_.fetch_add(1, std::memory_order_relaxed));
+  }
+
+ private:
+  mutable std::atomic<int64_t> looks_{0};
+};
+
+TEST_F(TrainerTest, ANetworkTellsWhatItsColumnsAreWorthBeforeItsLastAnswers) {
+  RecordingSink sink;
+  bool last_saved = false;
+  sink.Listen([&last_saved](const rp::FromProcess& message) {
+    const auto* saved = std::get_if<rp::FoldSaved>(&message);
+    last_saved |= saved != nullptr && saved->last;
+    EXPECT_FALSE(last_saved && std::holds_alternative<rp::Importance>(message));
+  });
+  const auto train_fold = [&](const rp::Train& train) {
+    const SteppingClock clock;
+    TaskControl control(train, clock);
+    Trainer trainer(train, control, sink, clock);
+    last_saved = false;
+    const absl::Status status = TrainFold(trainer);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  };
+  rp::Train train = Task(1);
+  train.spec_json = Spec("\"learning_rate\":0.03");
+  train_fold(train);
+  const auto told = sink.All<rp::Importance>();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].attempt, 1);
+  EXPECT_EQ(told[0].columns, std::vector<std::string>({"n0", "n1", "n2", "n3", "c0", "c1"}));
+  ASSERT_EQ(told[0].drops.size(), 6u);
+  EXPECT_GT(*std::max_element(told[0].drops.begin(), told[0].drops.end()), 0.02);
+  train.attempt = 2;
+  train.seed = 1;
+  train_fold(train);
+  EXPECT_EQ(sink.All<rp::Importance>().size(), 1u) << "further models tell none";
 }
 
 TEST_F(TrainerTest, ARegressionAnswersInTheTargetsUnit) {

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/base/job_layout.h"
@@ -23,6 +26,18 @@ struct Library {
 constexpr Library kLibraries[] = {
     {"lightgbm", "num_iterations", "early_stopping_round"},
     {"xgboost", "num_boost_round", "early_stopping_rounds"},
+};
+
+// Each look at it takes a tenth of a millisecond.
+class SteppingClock final : public Clock {
+ public:
+  absl::Time WallNow() const override { return absl::UnixEpoch(); }
+  absl::Duration MonotonicNow() const override {
+    return absl::Microseconds(100 * looks_.fetch_add(1, std::memory_order_relaxed));
+  }
+
+ private:
+  mutable std::atomic<int64_t> looks_{0};
 };
 
 class TreeTrainerTest : public testing::TestWithParam<Library> {
@@ -46,9 +61,9 @@ class TreeTrainerTest : public testing::TestWithParam<Library> {
   }
 
   // Trains the whole fold. Returns its last answers.
-  rp::FoldSaved Run(const rp::Train& train, StopCause cause) {
-    TaskControl control(train, SystemClock());
-    TreeTrainer trainer(train, control, sink_, SystemClock());
+  rp::FoldSaved Run(const rp::Train& train, StopCause cause, const Clock& clock = SystemClock()) {
+    TaskControl control(train, clock);
+    TreeTrainer trainer(train, control, sink_, clock);
     absl::Status status = trainer.Start();
     EXPECT_TRUE(status.ok()) << status;
     const absl::StatusOr<Ending> ending = trainer.TrainUntilStopped();
@@ -91,6 +106,34 @@ TEST_P(TreeTrainerTest, TheLastCheckpointHasAllRoundsAndTheFilesAreThere) {
         std::string(kOofFile), std::string(kTestFile)}) {
     EXPECT_EQ(access((dir + file).c_str(), F_OK), 0) << file;
   }
+}
+
+TEST_P(TreeTrainerTest, TheImportanceOfColumnsIsToldBeforeTheLastAnswers) {
+  const SteppingClock clock;
+  bool last_saved = false;
+  sink_.Listen([&last_saved](const rp::FromProcess& message) {
+    const auto* saved = std::get_if<rp::FoldSaved>(&message);
+    last_saved |= saved != nullptr && saved->last;
+    EXPECT_FALSE(last_saved && std::holds_alternative<rp::Importance>(message));
+  });
+  Run(Task(/*patience=*/0), StopCause::kEpochs, clock);
+  const std::vector<rp::Importance> told = sink_.All<rp::Importance>();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].attempt, 3);
+  EXPECT_EQ(told[0].columns, std::vector<std::string>({"n0", "n1", "n2", "n3", "c0", "c1"}));
+  ASSERT_EQ(told[0].drops.size(), 6u);
+  EXPECT_GT(*std::max_element(told[0].drops.begin(), told[0].drops.end()), 0.05);
+}
+
+TEST_P(TreeTrainerTest, OtherModelsAndThoseThatAreShortOfTimeTellNoImportance) {
+  const SteppingClock clock;
+  rp::Train extra = Task(/*patience=*/0);
+  extra.seed = 1;
+  Run(extra, StopCause::kEpochs, clock);
+  rp::Train hurried = Task(/*patience=*/0);
+  hurried.stop_ms = 50;
+  Run(hurried, StopCause::kTime, clock);
+  EXPECT_TRUE(sink_.All<rp::Importance>().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Libraries, TreeTrainerTest, testing::ValuesIn(kLibraries),
