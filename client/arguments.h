@@ -22,7 +22,9 @@ struct LogArguments {
 };
 
 struct RunArguments {
-  std::vector<std::string> command, expect, environment;
+  std::vector<std::string> command, expect, environment, checkpoints;
+  std::string sample;    // a file; empty: none
+  bool offline = false;  // the program has no network
   int folds = 1;
   int epochs = 0;  // 0: the program does not say
   uint64_t seed = 0;

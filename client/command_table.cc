@@ -282,6 +282,11 @@ void CommandTable::AddRunOptions(CLI::App& verb) {
   Whole(verb, "--folds", run.folds, "Run it so many times, each with another {fold} (default 1)");
   Repeated(verb, "--expect", run.expect, "FILE",
            "A file that it must leave; * and ? stand for characters");
+  Text(verb, "--sample", run.sample, "FILE",
+       "A CSV file whose columns and rows the expected files must have");
+  Repeated(verb, "--checkpoint", run.checkpoints, "FILE",
+           "A file that it resumes from, of which a whole copy is kept");
+  verb.add_flag("--offline", run.offline, "It has no network");
   Text(verb, "-O,--out", arguments.to, "DIR", "Where its files go (default: this folder)");
   Whole(verb, "--epochs", run.epochs, "Its epochs, which the plan may cut by $TRAIND_EPOCHS");
   Whole(verb, "--seed", run.seed, "What {seed} and $TRAIND_SEED are (default 0)");

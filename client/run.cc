@@ -79,6 +79,11 @@ absl::StatusOr<v1::JobSpec> SpecOf(const Arguments& arguments) {
   run.set_results(arguments.to.empty() ? here.string()
                                        : (here / arguments.to).lexically_normal().string());
   for (const std::string& name : asked.expect) run.add_expect(name);
+  for (const std::string& name : asked.checkpoints) run.add_checkpoints(name);
+  if (!asked.sample.empty()) {
+    run.set_sample_submission((here / asked.sample).lexically_normal().string());
+  }
+  if (asked.offline) run.set_network("off");
   run.set_folds(asked.folds);
   run.set_epochs(asked.epochs);
   run.set_seed(asked.seed);

@@ -237,7 +237,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   std::string log_format = "text";
   std::string local_users = "own";
   std::optional<std::string> http;
-  std::vector<std::string> quotas, scripts;
+  std::vector<std::string> quotas, scripts, program_owners;
   KeepTexts keep;
   CLI::App app("traind - trains models and has a prediction before the deadline");
   app.add_flag("--standalone", config.standalone,
@@ -282,6 +282,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_flag("--allow-programs", config.programs,
                "Jobs may run programs of their users (trainctl run), with the rights of the "
                "Worker; without it none runs");
+  app.add_option("--program-owner", program_owners,
+                 "NAME of an owner whose Jobs may run programs; may be repeated; without it those "
+                 "of all owners may, where --allow-programs is given")
+      ->allow_extra_args(false);
   app.add_option("--on-end", config.on_end,
                  "PROGRAM that runs when a Job has ended, with its id, its state and the path "
                  "of a file with the Job as JSON");
@@ -329,6 +333,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                                  ? error.what()
                                  : absl::StrCat("there is no flag ", unknown[0]);
     return Wrong(absl::StrCat(what, Suggestion(app, what)));
+  }
+  config.program_owners.insert(program_owners.begin(), program_owners.end());
+  if (!program_owners.empty() && !config.programs) {
+    return Wrong("--program-owner needs --allow-programs");
   }
   for (const std::string& script : scripts) {
     const bool digest = script.size() == 64 && absl::c_all_of(script, [](char c) {

@@ -39,6 +39,7 @@ struct Config {
   std::vector<Quota> quotas;      // replace quotas of the same owners and labels
   std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
   bool programs = false;          // Jobs may run programs of their users
+  std::set<std::string> program_owners;  // whose Jobs; empty: all
   std::string on_end;             // absolute path of a program; empty: none
   RetentionLimits retention;      // bytes: kNoLimit where disk_share counts
   double disk_share = 0.25;       // of its file system, that the state folder may take

@@ -77,7 +77,8 @@ absl::Status Coordinator::Load(const Config& config) {
   // Specs may also name files that clients have sent.
   std::vector<std::string> roots = config.data_roots;
   roots.push_back(absl::StrCat(config.state_dir, "/", kUploadsDir));
-  intake_ = std::make_unique<Intake>(std::move(roots), config.scripts, config.programs);
+  intake_ = std::make_unique<Intake>(std::move(roots), config.scripts, config.programs,
+                                     config.program_owners);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();

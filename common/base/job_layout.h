@@ -101,8 +101,11 @@ inline std::string AttemptDir(const std::string& job, int64_t attempt) {
 inline std::string ReusedDir(const std::string& job, int64_t attempt) {
   return JobDir(job) + "/reused/" + std::to_string(attempt);
 }
-inline std::string ProgramDir(const std::string& job, int fold) {
-  return JobDir(job) + "/program/fold-" + std::to_string(fold);
+// The folders of a Job's user programs, and that of a fold and a trial.
+inline std::string ProgramsDir(const std::string& job) { return JobDir(job) + "/program"; }
+inline std::string ProgramDir(const std::string& job, int fold, int trial = 0) {
+  const std::string of_trial = trial == 0 ? "" : "/trial-" + std::to_string(trial);
+  return ProgramsDir(job) + of_trial + "/fold-" + std::to_string(fold);
 }
 inline std::string RankLogPath(const std::string& job, int64_t attempt, int rank) {
   return AttemptDir(job, attempt) + "/rank" + std::to_string(rank) + ".log";

@@ -47,13 +47,30 @@ bool IsPlaceholder(absl::string_view word) {
 
 }  // namespace
 
-std::string UnknownPlaceholder(absl::string_view argument) {
-  std::string unknown;
-  ForEachWord(argument, [&unknown](absl::string_view word) {
-    if (unknown.empty() && !IsPlaceholder(word)) unknown = std::string(word);
+std::vector<std::string> WordsInBraces(absl::string_view argument) {
+  std::vector<std::string> words;
+  ForEachWord(argument, [&words](absl::string_view word) {
+    words.emplace_back(word);
     return std::string();
   });
-  return unknown;
+  return words;
+}
+
+std::string UnknownPlaceholder(absl::string_view argument,
+                               const std::vector<std::string>& settings) {
+  for (const std::string& word : WordsInBraces(argument)) {
+    const std::string name = word.substr(1, word.size() - 2);
+    const bool set = std::find(settings.begin(), settings.end(), name) != settings.end();
+    if (!set && !IsPlaceholder(word)) return word;
+  }
+  return "";
+}
+
+bool IsSettingName(absl::string_view name) {
+  const bool word = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_islower(c) || c == '_';
+  });
+  return word && !IsPlaceholder(absl::StrCat("{", name, "}"));
 }
 
 std::string FillPlaceholders(absl::string_view argument, const PlaceholderValues& values) {
@@ -62,6 +79,8 @@ std::string FillPlaceholders(absl::string_view argument, const PlaceholderValues
     if (word == "{folds}") return absl::StrCat(values.folds);
     if (word == "{seed}") return absl::StrCat(values.seed);
     if (word == "{epochs}") return absl::StrCat(values.epochs);
+    const auto own = values.settings.find(std::string(word.substr(1, word.size() - 2)));
+    if (own != values.settings.end()) return own->second;
     return std::string(word);
   });
 }

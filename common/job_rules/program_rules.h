@@ -7,6 +7,7 @@
 #include <absl/strings/string_view.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,23 @@ struct PlaceholderValues {
   int folds = 1;
   uint64_t seed = 0;
   int64_t epochs = 0;
+  std::map<std::string, std::string> settings;  // names of the user's own, without braces
 };
 
-// Returns the first word in braces, such as {lr}, that is no placeholder; empty: there is none.
-// A word has small letters and _ alone. {{lr}} is the text {lr}.
-std::string UnknownPlaceholder(absl::string_view argument);
+// Returns the words in braces, such as {lr}, with their braces. A word has small letters and _
+// alone. {{lr}} is the text {lr}.
+std::vector<std::string> WordsInBraces(absl::string_view argument);
+
+// Returns the first of them that is no placeholder, and none of the names `settings`; empty: there
+// is none.
+std::string UnknownPlaceholder(absl::string_view argument,
+                               const std::vector<std::string>& settings = {});
+
+// Whether a setting of the user may be called so: small letters and _, and no placeholder.
+bool IsSettingName(absl::string_view name);
+
+// The paths of a program's settings begin so: model.command.settings.lr.
+inline constexpr char kSettingPath[] = "model.command.settings.";
 
 // Replaces the placeholders, and {{word}} by {word}.
 std::string FillPlaceholders(absl::string_view argument, const PlaceholderValues& values);

@@ -25,6 +25,12 @@ std::optional<UserProgram> UserProgramOf(const plain::JobSpec& spec) {
   run.seed = spec.data.seed;
   run.epochs = command.epochs;
   run.environment = command.environment;
+  run.checkpoints = command.checkpoints;
+  run.setup = command.setup;
+  run.sample_submission = command.sample_submission;
+  run.network = command.network;
+  run.writes = command.writes;
+  program.settings = command.settings;
   run.expect.push_back(command.oof);
   if (!program.predictions.empty()) run.expect.push_back(program.predictions);
   return program;

@@ -1,6 +1,7 @@
 // The program of its user that a Job's folds run, for those who check it and those who run it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct UserProgram {
   bool answers_rows = false;
   std::vector<std::string> predict;  // the command that answers after a cut; empty: none
   std::string predictions, oof;  // patterns of its files; predictions is empty without data.test
+  std::map<std::string, std::string> settings;  // what words in braces stand for
 };
 
 // Returns nothing where networks, trees or nobody trains.

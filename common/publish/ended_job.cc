@@ -34,9 +34,8 @@ absl::Status PointTo(const std::string& state_dir, const std::string& job, int n
 
 // What a user's programs left has been copied; the folders in which they worked may be large.
 void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) {
-  const std::filesystem::path of_fold = absl::StrCat(state_dir, "/", ProgramDir(job, 0));
   std::error_code ignored;
-  std::filesystem::remove_all(of_fold.parent_path(), ignored);
+  std::filesystem::remove_all(absl::StrCat(state_dir, "/", ProgramsDir(job)), ignored);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace traind {
 
 // Calls add(field path, what is wrong).
-void CheckRunProgram(const v1::RunSpec& run,
+void CheckRunProgram(const v1::JobSpec& spec,
                      const std::function<void(const std::string&, const std::string&)>& add);
 
 // Does the same for a Job whose model is a program. type: of the task; empty: it is not known yet.

@@ -15,6 +15,7 @@
 
 #include "common/base/field_path.h"
 #include "common/base/suggest.h"
+#include "common/job_rules/program_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
 #include "common/search/range.h"
@@ -138,6 +139,17 @@ const FieldDescriptor* FieldOf(absl::string_view path) {
   return field;
 }
 
+// "lr" of model.command.settings.lr; empty: the path is another one.
+std::string SettingName(absl::string_view path) {
+  return absl::ConsumePrefix(&path, kSettingPath) ? std::string(path) : std::string();
+}
+
+// A space of a program names its settings alone.
+std::string WholePath(const v1::JobSpec& spec, const std::string& path) {
+  return spec.model().has_command() && IsSettingName(path) ? absl::StrCat(kSettingPath, path)
+                                                           : path;
+}
+
 // Its last word may be right, or nearly all of it.
 std::string Suggestion(const std::string& path, const std::string& kind) {
   const std::string name = absl::StrCat(".", path.substr(path.rfind('.') + 1));
@@ -182,6 +194,10 @@ absl::StatusOr<Range> RangeOf(const FieldDescriptor& field, const std::string& t
   return ParseRange(Text(*range));
 }
 
+absl::StatusOr<Range> RangeAt(const std::string& path, const std::string& text) {
+  return SettingName(path).empty() ? RangeOf(*FieldOf(path), text) : ParseRange(text);
+}
+
 // Every value of a choice, or the ends of a range.
 std::vector<std::string> ValuesToCheck(const Range& range) {
   if (range.kind == Range::kChoice) return range.choices;
@@ -192,8 +208,7 @@ std::vector<std::string> ValuesToCheck(const Range& range) {
 
 void CheckRange(const std::string& path, const std::string& text, bool grid, const Add& add) {
   const std::string place = absl::StrCat("search.space.", path);
-  const FieldDescriptor& field = *FieldOf(path);
-  const absl::StatusOr<Range> range = RangeOf(field, text);
+  const absl::StatusOr<Range> range = RangeAt(path, text);
   if (!range.ok()) return add(place, std::string(range.status().message()));
   for (const std::string& value : ValuesToCheck(*range)) {
     v1::JobSpec scratch;
@@ -214,7 +229,9 @@ void CheckKinds(const std::string& path, const std::string& kind, const Add& add
   if (!own.empty() && own != kind) {
     add(place, absl::StrCat("is of model.", own, ", but the model is ", kind));
   }
-  if (own.empty() && IsTrees(kind) && !absl::StartsWith(path, "train.loss.")) {
+  if (own.empty() && kind == kCommandKind) {
+    add(place, "is of networks; a program has its own settings, such as {lr}");
+  } else if (own.empty() && IsTrees(kind) && !absl::StartsWith(path, "train.loss.")) {
     add(place, absl::StrCat("is of networks; model.", kind, " has settings of its own"));
   }
 }
@@ -227,30 +244,36 @@ void CheckSpace(const v1::JobSpec& spec, const Add& add) {
   if (kind.empty()) kind = KindOfSpace(search);
   bool right = true;
   double points = 1;
-  for (const auto& [path, text] : space) {
+  for (const auto& [name, text] : space) {
     const auto note = [&](const std::string& place, const std::string& what) {
       right = false;
       add(place, what);
     };
-    if (FieldOf(path) == nullptr) {
+    const std::string path = WholePath(spec, name);
+    if (!SettingName(path).empty()) {
+      CheckKinds(path, kind, note);
+    } else if (FieldOf(path) == nullptr) {
       note(absl::StrCat("search.space.", Printable(path)),
            absl::StrCat("is no field below model or train that a search may vary",
                         Suggestion(Printable(path), kind)));
       continue;
+    } else {
+      CheckKinds(path, kind, note);
     }
-    CheckKinds(path, kind, note);
     if (IsFixedByArchitecture(spec.model(), path)) {
       note(absl::StrCat("search.space.", path),
            absl::StrCat("is fixed by architecture: ", ArchitectureOf(spec.model())));
     }
     CheckRange(path, text, grid, note);
-    if (right) points *= ValueCount(*RangeOf(*FieldOf(path), text));
+    if (right) points *= ValueCount(*RangeAt(path, text));
   }
   if (right && grid && points > MostPoints()) {
     add("search.space", absl::StrCat("has ", absl::StrFormat("%.6g", points),
                                      " points, but a grid has at most ", MostPoints()));
   }
-  if (grid && space.empty() && spec.from().empty()) {
+  if (kind == kCommandKind && space.empty()) {
+    add("search.space", "is missing: it names the program's settings, such as {lr}, with ranges");
+  } else if (grid && space.empty() && spec.from().empty()) {
     add("search.space", "is missing: a grid needs lists of values, or ranges with steps");
   }
 }
@@ -321,8 +344,17 @@ std::string UsualText(const std::string& path, const std::string& value) {
   return SearchedValue(path, scratch);
 }
 
+// The first trial has a value in the middle, or the first one of a list, where the spec gives none.
+void FillSetting(const std::string& name, const Range& range, v1::JobSpec& spec) {
+  if (name.empty() || spec.model().command().settings().count(name) > 0) return;
+  const Axis axis = AxisOf(range);
+  const double middle = axis.choices > 0 ? 0 : (axis.low + axis.high) / 2;
+  (*spec.mutable_model()->mutable_command()->mutable_settings())[name] = ValueAt(range, middle);
+}
+
 std::map<std::string, std::string> UsualSpace(const std::string& kind, const v1::JobSpec& spec) {
   std::map<std::string, std::string> all, unset;
+  if (kind == kCommandKind) return all;
   for (const Usual& usual : kUsual) {
     const std::string of = usual.kind;
     if (of.empty() ? IsTrees(kind) : of != kind) continue;
@@ -363,7 +395,8 @@ std::string KindOfSpace(const v1::SearchSpec& search) {
   const std::map<std::string, std::string> space(search.space().begin(), search.space().end());
   for (const auto& [path, text] : space) {
     const std::string kind = KindOfPath(path);
-    if (!kind.empty() && FieldOf(path) != nullptr) return kind;
+    const bool known = FieldOf(path) != nullptr || !SettingName(path).empty();
+    if (!kind.empty() && known) return kind;
   }
   return "";
 }
@@ -375,10 +408,17 @@ void ResolveSearch(v1::JobSpec& spec) {
       (*search.mutable_space())[path] = range;
     }
   }
+  const std::map<std::string, std::string> named(search.space().begin(), search.space().end());
+  search.clear_space();
+  for (const auto& [name, text] : named) {
+    (*search.mutable_space())[WholePath(spec, name)] = text;
+  }
   double points = 1;
   for (auto& [path, text] : *search.mutable_space()) {
-    absl::StatusOr<Range> range = RangeOf(*FieldOf(path), text);
+    if (FieldOf(path) == nullptr && SettingName(path).empty()) continue;
+    absl::StatusOr<Range> range = RangeAt(path, text);
     if (!range.ok()) continue;  // CheckSearch tells of it
+    FillSetting(SettingName(path), *range, spec);
     for (std::string& choice : range->choices) choice = UsualText(path, choice);
     text = Text(*range);
     points *= ValueCount(*range);
@@ -389,6 +429,10 @@ void ResolveSearch(v1::JobSpec& spec) {
 }
 
 absl::Status SetSearched(absl::string_view path, absl::string_view value, v1::JobSpec& spec) {
+  if (const std::string setting = SettingName(path); !setting.empty()) {
+    (*spec.mutable_model()->mutable_command()->mutable_settings())[setting] = std::string(value);
+    return absl::OkStatus();
+  }
   const FieldDescriptor* const field = FieldOf(path);
   if (field == nullptr) {
     return absl::InvalidArgumentError(
@@ -404,6 +448,11 @@ absl::Status SetSearched(absl::string_view path, absl::string_view value, v1::Jo
 }
 
 std::string SearchedValue(absl::string_view path, const v1::JobSpec& spec) {
+  if (const std::string setting = SettingName(path); !setting.empty()) {
+    const auto& settings = spec.model().command().settings();
+    const auto found = settings.find(setting);
+    return found == settings.end() ? "" : found->second;
+  }
   const FieldDescriptor* const field = FieldOf(path);
   if (field == nullptr) return "";
   const Message* const section = SectionOf(path, spec);

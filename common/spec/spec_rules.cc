@@ -329,7 +329,7 @@ void CheckRun(const v1::JobSpec& spec, FieldChecker& check) {
         std::make_pair("predictions", spec.has_predictions())}) {
     if (set) check.Add(field, "has no meaning for a program (run); leave it out");
   }
-  CheckRunProgram(spec.run(),
+  CheckRunProgram(spec,
                   [&](const std::string& path, const std::string& what) { check.Add(path, what); });
   CheckBudget(spec, check);
 }
@@ -429,7 +429,8 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   ChooseModel(spec);
   FillArchitecture(*spec.mutable_model());
   if (spec.model().has_command()) FillRunShares(*spec.mutable_budget());
-  const bool several = spec.model().has_automatic() || spec.has_search();
+  const bool several = spec.model().has_automatic() || spec.has_search() ||
+                       spec.model().command().beside_size() > 0;
   if (several && spec.predictions().ensemble().empty()) {
     spec.mutable_predictions()->set_ensemble("greedy");
   }

@@ -3,6 +3,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "common/publish/fold_member.h"
@@ -182,7 +184,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Progress& fact) {
   figures.at = now_;
   figures.step = fact.step;
   figures.epoch = fact.epoch;
-  figures.loss = fact.loss;
+  figures.loss = std::isnan(fact.loss) ? 0 : fact.loss;
   figures.learning_rate = fact.lr;
   figures.steps_per_s = fact.steps_per_s;
   figures.samples_per_s = fact.samples_per_s;
@@ -209,7 +211,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
   Task& task = Edit(entry).tasks[static_cast<size_t>(live.task)];
   if (task.state != TaskState::kRunning) return;
   task.epochs_done = fact.epoch;
-  task.score = fact.best_metric;
+  if (!std::isnan(fact.best_metric)) task.score = fact.best_metric;
   task.losses = 0;  // progress
   task.row_share = std::min(task.row_share, fact.row_share);
   if (!fact.head_only) task.measured.epoch_s = fact.epoch_s / fact.row_share;
@@ -294,6 +296,9 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   if (IsTerminal(before.tasks[static_cast<size_t>(live.task)].state)) return;
   Job& job = EditDurably(entry);
   Task& task = job.tasks[static_cast<size_t>(live.task)];
+  // A program of a user may tell no metric: there is no score then, which is not one of 0.
+  const bool scored = !RunsProgram(job.spec) || !std::isnan(fact.score);
+  if (!scored) fact.score = 0;
   Member member = MemberOf(live.id, fact);
   member.fold = task.fold;
   member.trial = task.trial;
@@ -314,7 +319,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
   // checkpoint are of the same weights.
   const bool early = IsExtra(task) && !fact.last;
   if (!keeps && !early) {
-    task.score = member.score;
+    task.score = scored ? std::optional<double>(member.score) : std::nullopt;
     task.member = std::move(member);
     entry.publication.wanted = true;
   }
@@ -367,6 +372,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Importance& fact) {
 
 void ControlCore::Impl::AddMetric(const LiveAttempt& live, int64_t step, double epoch,
                                   std::string name, double value) {
+  if (std::isnan(value)) return;  // not told
   const Job& job = live.job->view();
   turn_.mutations.metrics.push_back({job.id, now_, job.tasks[static_cast<size_t>(live.task)].fold,
                                      live.id, step, epoch, std::move(name), value});

@@ -53,6 +53,22 @@ absl::StatusOr<TypeChoice> TypeOfData(DataFiles& files, const v1::DataSpec& data
   return *choice;
 }
 
+// The first trial is the program, of which the Plan is about; the others are those of
+// model.automatic with the kinds that the program names.
+std::vector<v1::TrialSpec> ProgramAndPortfolio(const v1::JobSpec& resolved,
+                                               const v1::TrainSpec& asked, const TableHint& table) {
+  v1::TrialSpec program;
+  program.set_name("command");
+  *program.mutable_model() = resolved.model();
+  v1::JobSpec others = resolved;
+  *others.mutable_model()->mutable_automatic()->mutable_kinds() =
+      program.model().command().beside();
+  FillDefaults(*others.mutable_model()->mutable_automatic());
+  std::vector<v1::TrialSpec> trials = MakePortfolio(others, asked, table);
+  trials.insert(trials.begin(), std::move(program));
+  return trials;
+}
+
 }  // namespace
 
 absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::string>* warnings) {
@@ -93,7 +109,8 @@ absl::Status CheckTargetNumbers(const DataFiles& files, const DataFile& train,
 
 void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec& asked,
                 v1::JobSpec& resolved) {
-  if (!resolved.model().has_automatic()) return resolved.clear_trials();
+  const bool beside = resolved.model().command().beside_size() > 0;
+  if (!resolved.model().has_automatic() && !beside) return resolved.clear_trials();
   TableHint table;
   table.columns = static_cast<double>(train.header.size());
   if (!train.arrays && !train.folder) {
@@ -105,7 +122,9 @@ void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec
       table.classes = static_cast<int>(sample->distinct);
     }
   }
-  std::vector<v1::TrialSpec> trials = MakePortfolio(resolved, asked.train(), table);
+  std::vector<v1::TrialSpec> trials = beside
+                                          ? ProgramAndPortfolio(resolved, asked.train(), table)
+                                          : MakePortfolio(resolved, asked.train(), table);
   // A Job that goes on from another one keeps that one's settings, by whose numbers models are
   // known.
   if (asked.from().empty()) resolved.clear_trials();

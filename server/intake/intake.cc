@@ -298,10 +298,25 @@ MediaLoad LoadOf(const v1::DataSpec& data, const DataFile* file) {
   return columns.empty() || file == nullptr ? MediaLoad() : CountMedia(*file, columns);
 }
 
+// Makes the path of a sample a real one. Empty: there is none.
+void CheckSample(const char* field, std::string& path, Mistakes& mistakes) {
+  if (path.empty()) return;
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (!error && !std::filesystem::is_regular_file(real, error)) {
+    mistakes.Add(field, absl::StrCat(path, " is no file"));
+  } else if (error) {
+    mistakes.Add(field, absl::StrCat(path, ": ", error.message()));
+  } else {
+    path = real.string();
+  }
+}
+
 // A program reads the rows as they stand in the files. Its folder may lie anywhere, as that of
 // `run`.
 void CheckCommandFiles(v1::CommandSpec& command, const DataFile& train, const DataFile* test,
                        Mistakes& mistakes) {
+  CheckSample("model.command.sample_submission", *command.mutable_sample_submission(), mistakes);
   const auto folder = FolderAt(command.code());
   if (folder.ok()) {
     command.set_code(*folder);
@@ -370,6 +385,14 @@ absl::Status Intake::CheckAllowed(const v1::JobSpec& spec) const {
                    "--allow-programs"));
 }
 
+absl::Status Intake::CheckOwner(const v1::JobSpec& spec, const std::string& owner) const {
+  if (!spec.has_run() && !spec.model().has_command()) return absl::OkStatus();
+  if (program_owners_.empty() || program_owners_.count(owner) > 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(spec.has_run() ? "run" : "model.command", ": the owner ", owner,
+                   " may run no programs; the operator allows it by --program-owner ", owner));
+}
+
 // The folder may lie anywhere: a program that may run could read it anyway.
 absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::Time now) const {
   CheckedSpec checked;
@@ -383,6 +406,8 @@ absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::
   }
   run.set_folder(*folder);
   if (run.results().empty()) run.set_results(*folder);
+  CheckSample("run.sample_submission", *run.mutable_sample_submission(), mistakes);
+  if (!mistakes.empty()) return mistakes.ToStatus();
   checked.spec = ToDomain(checked.resolved);
   TakeNothingOver(checked.spec);
   checked.spec.checkpoint_every = CheckpointEvery({}, DeadlineOf(checked.spec, now) - now);

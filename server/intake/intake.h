@@ -39,10 +39,17 @@ struct CheckedSpec {
 class Intake {
  public:
   // scripts: SHA-256 of the users' own models that may run here; "any" allows all.
-  // programs: Jobs may run programs of their users.
+  // programs: Jobs may run programs of their users; program_owners: Jobs of these owners alone;
+  // empty: of all.
   explicit Intake(std::vector<std::string> data_roots, std::set<std::string> scripts = {},
-                  bool programs = false)
-      : files_(std::move(data_roots)), scripts_(std::move(scripts)), programs_(programs) {}
+                  bool programs = false, std::set<std::string> program_owners = {})
+      : files_(std::move(data_roots)),
+        scripts_(std::move(scripts)),
+        programs_(programs),
+        program_owners_(std::move(program_owners)) {}
+
+  // Errors: PermissionDenied: the spec has a program, which this owner may not run.
+  absl::Status CheckOwner(const v1::JobSpec& spec, const std::string& owner) const;
 
   // Checks a spec. InvalidArgument: every mistake on a line of its own, "data.target: ...".
   // FailedPrecondition: no floor could be ready before the deadline (rule B12); the message has a
@@ -68,6 +75,7 @@ class Intake {
   DataFiles files_;
   const std::set<std::string> scripts_;
   const bool programs_;
+  const std::set<std::string> program_owners_;
   absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 };

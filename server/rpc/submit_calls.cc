@@ -193,6 +193,8 @@ void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& reques
   auto spec = WithSource(request.spec());
   if (spec.ok()) spec = WithAfter(*std::move(spec));
   if (!spec.ok()) return done(spec.status());
+  const absl::Status allowed = intake_->CheckOwner(*spec, *owner);
+  if (!allowed.ok()) return done(allowed);
   SubmitSpec(*spec, {*owner, request.request_id(), asked, request.spec_text()}, reply,
              std::move(done));
 }

@@ -179,6 +179,7 @@ absl::Status TrainingCalls::Plan(const Caller& caller, const v1::PlanRequest& re
   if (spec.ok()) spec = WithAfter(*std::move(spec));
   if (!spec.ok()) return spec.status();
   RETURN_IF_ERROR(AwaitedBy(*spec).status());
+  RETURN_IF_ERROR(intake_->CheckOwner(*spec, *owner));
   const auto checked = intake_->Check(*spec, now);
   if (!checked.ok()) return checked.status();
   if (ProgramTrains(checked->spec)) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "common/job_rules/program_rules.h"
 #include "common/search/range.h"
 #include "common/spec/search_rules.h"
 #include "common/spec/spec_rules.h"
@@ -81,6 +82,8 @@ class TrialReader {
     for (const auto& [section, fields] : model.items()) {
       if (const auto* const kind = KindOf(section)) {
         trial.set_kind(section);
+        // A program's only trial is the first; its command is no setting.
+        if (section == kCommandKind) continue;
         AddDiffering(fields.flatten(), UsualOfKind(*kind), "", trial);
       } else {
         AddDiffering(fields.flatten(), Usual(), section + ".", trial);
@@ -101,8 +104,10 @@ class TrialReader {
   std::map<std::string, Usual> kinds_;
 };
 
-// "num_leaves" of "model.lightgbm.num_leaves"; other paths stay.
+// "num_leaves" of "model.lightgbm.num_leaves", "lr" of "model.command.settings.lr"; other paths
+// stay.
 std::string ShortName(absl::string_view path, const std::string& kind) {
+  if (absl::ConsumePrefix(&path, kSettingPath)) return std::string(path);
   return std::string(absl::StripPrefix(path, absl::StrCat("model.", kind, ".")));
 }
 

@@ -265,12 +265,79 @@ def _():
                 ("model.command.environment.TRAIND_FOLD",
                  lambda s: s["model"]["command"].update(environment={"TRAIND_FOLD": "1"})),
                 ("train.learning_rate", lambda s: s.update(train={"learning_rate": 0.1})),
-                ("search has no meaning", lambda s: s.update(search={"trials": 3})),
+                ("search.space is missing", lambda s: s.update(search={"trials": 3})),
                 ("task.type", lambda s: s["task"].update(type="forecasting", metric="rmse"))]:
             spec = house.command_spec()
             change(spec)
             refusal = house.cli("submit", "-f", house.write_spec(spec))
             assert refusal.returncode != 0 and words in refusal.stderr, (words, refusal)
+
+
+# Knows the answer as well as {skill} says.
+SKILLED = TRAIN + """
+skill = float(os.environ["SKILL"])
+assert sys.argv[3] == os.environ["SKILL"] and os.environ["PLAIN"] == "as it is"
+chance = __import__("random").Random(1)
+honest = product
+product = lambda r: honest(r) if chance.random() < skill else chance.uniform(-2, 2)
+both()
+"""
+
+
+@case("A search fills a program's settings; trials that are worse get no more folds, and the best answer", limit_s=90)
+def _():
+    with Commands(slots=2) as house:
+        house.start("--allow-programs")
+        house.script(SKILLED)
+        spec = house.command_spec(budget="60s", changes={"environment": {"SKILL": "{skill}", "PLAIN": "as it is"},
+                                                         "settings": {"skill": "0.3"}})
+        spec["model"]["command"]["train"].append("{skill}")
+        spec["search"] = {"trials": 4, "space": {"skill": [0.1, 0.3, 0.6, 1.0]}, "method": "grid"}
+        job = house.ends(spec)
+        trials = house.json("trials", job["id"])["trials"]
+        skills = [float(t["settings"]["skill"]) for t in trials]
+        assert skills[0] == 0.3 and sorted(skills) == [0.1, 0.3, 0.6, 1.0], trials
+        assert job["scores"]["oof"] > 0.85, job["scores"]
+        best = skills.index(1.0)
+        weights = {m["trial"]: m["weight"] for m in house.answer(job)["members"]}
+        assert max(weights, key=weights.get) == best, weights
+        assert any("clearly worse" in d["cause"] for d in job["decisions"]), job["decisions"]
+
+
+@case("Models of traind's own use the time that a program leaves, and answer with it by their scores", limit_s=90)
+def _():
+    with Commands(slots=2) as house:
+        house.start("--allow-programs")
+        house.script(PLAIN.replace("labels=fold == 1", "labels=False"))
+        spec = house.command_spec(budget="15s", changes={"beside": ["lightgbm"]})
+        spec["predictions"] = {"ensemble": "mean"}  # by default scores may give one of them all the weight
+        job = house.ends(spec)
+        weights = [(m["kind"], m["weight"]) for m in house.answer(job)["members"]]
+        assert {kind for kind, weight in weights if weight > 0} == {"command", "lightgbm"}, weights
+        assert job["scores"]["oof"] > 0.85, job["scores"]
+        # A program that fails leaves the answer to them.
+        job = house.ends(house.command_spec("all_bad", budget="12s", changes={"beside": ["lightgbm"]}))
+        assert job["end_reason"] == "USER_ERROR" and "'nan'" in job["end_message"], job
+        kinds = {m["kind"] for m in house.answer(job)["members"]}
+        assert kinds <= {"lightgbm"}, kinds
+
+
+@case("A fold without a checkpoint is not predicted; a prediction unlike the sample does not count", limit_s=90)
+def _():
+    with Commands(slots=3) as house:
+        house.start("--allow-programs")
+        house.script(TWO_STEPS.replace('open("model.txt", "w").write("here")',
+                                       'sys.argv[2] == "1" or open("model.txt", "w").write("here")'))
+        spec = house.command_spec("train", changes={"predict": [sys.executable, "train.py", "predict", "{fold}"],
+                                                    "checkpoints": ["model*.txt"]})
+        spec["budget"] = {"time": "10s", "reserve_share": 0.4}
+        job = house.ends(spec)
+        assert job["predictions"]["folds"] == [0, 2], job["predictions"]
+        house.answer(job)
+        sample = house.write("sample.csv", "id,p_a,p_c,p_b\n" + "".join(f"{400 + i},0.5,0.25,0.25\n" for i in range(120)))
+        house.script(PLAIN.replace("labels=fold == 1", "labels=False"))
+        job = house.ends(house.command_spec(changes={"sample_submission": sample}))
+        assert job["quality"] == "FLOOR" and "in this order" in job["end_message"], job
 
 
 main()

@@ -261,4 +261,101 @@ def _():
         eventually("nothing runs", lambda: not house.processes("sleep"), 10)
 
 
+@case("A program that tells no metric has no score, and one that tells 0 has")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        for script, score in (("echo x > sub.csv", None), ("echo '{\"epoch\": 1, \"epochs\": 1, \"metric\": 0}' >&3", 0)):
+            job = house.run("--budget", "20s", "--epochs", "1", "--", "sh", "-c", script)
+            in_time(job)
+            assert job["folds"][0]["score"] == score, job["folds"]
+            table = house.cli("get", job["id"]).stdout
+            row = next(line for line in table.splitlines() if "DONE" in line)
+            assert ("-" if score is None else "0") in row.split(), table
+
+
+@case("An answer that is not as the sample wants it does not count; the last that was is the answer")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("sample.csv", "id,y\n1,0\n2,0\n3,0\n")
+        turns = "printf 'id,y\\n1,5\\n2,6\\n3,7\\n' > sub.csv; sleep 3; printf 'id,y\\n1,8\\n2,' > sub.csv; {}"
+        for end in ("sleep 100", "exit 0"):
+            job = house.run("--budget", "8s", "--expect", "sub.csv", "--sample", "sample.csv", "--out", "out", "--",
+                            "sh", "-c", turns.format(end))
+            in_time(job)
+            assert house.left("out/sub.csv") == "id,y\n1,5\n2,6\n3,7\n", house.left("out/sub.csv")
+        assert "sub.csv" in job["end_message"] and "missing" in job["end_message"], job["end_message"]
+        job = house.run("--budget", "8s", "--expect", "sub.csv", "--sample", "sample.csv", "--", "sh", "-c",
+                        "printf 'id,y\\n1,5\\n1,6\\n3,7\\n' > sub.csv", code=1)
+        assert "'1' is there twice" in job["end_message"], job["end_message"]
+        assert not os.path.exists(os.path.join(house.work, "sub.csv"))
+        assert "no such" in house.run("--budget", "8s", "--expect", "a", "--sample", "none.csv", "--", "true", code=2).lower()
+
+
+@case("A checkpoint that a kill has left half is set aside once, and the one before it is used", limit_s=90)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        # Once it has been kept, half a state is written, and the program is killed with it.
+        house.script("torn.py", """
+import json, os, signal, sys, time
+path = "state.json" if sys.argv[1] == "work" else os.path.join(os.environ["TRAIND_CHECKPOINTS"], "state.json")
+n = json.load(open(path))["n"] if os.path.exists(path) else 0
+with open(os.path.join(os.environ["TRAIND_OUT"], "begins.txt"), "a") as f:
+    f.write(f"{os.environ['TRAIND_TRY']} {n}\\n")
+if n == 0:
+    json.dump({"n": 7}, open(path, "w"))
+    kept = os.path.join("..", "kept-1")
+    while not os.path.exists(kept):
+        time.sleep(0.1)
+    open(path, "w").write('{"n":')
+    os.kill(os.getpid(), signal.SIGKILL)
+""")
+        for where, more in (("work", ["--checkpoint", "state.json"]), ("checkpoints", [])):
+            job = house.run("--budget", "40s", *more, "--out", where, "--", sys.executable, "torn.py", where)
+            in_time(job)
+            begins = house.left(f"{where}/begins.txt")
+            assert begins == "0 0\n2 7\n", begins
+            assert "set aside" in house.cli("logs", job["id"]).stdout, house.cli("logs", job["id"]).stdout
+
+
+@case("A folder is set up once; what that leaves is no result; where it fails, so does the fold")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        spec = {"name": "set-up", "budget": {"time": "20s"},
+                "run": {"command": ["sh", "-c", "cat made.txt > answer.txt; test $TRAIND_TRY = 1 || kill -9 $$"],
+                        "setup": ["sh", "-c", "echo made >> made.txt"], "folder": house.work,
+                        "results": os.path.join(house.work, "out")}}
+        job = house.wait(house.submit(spec)["id"])
+        in_time(job)
+        assert os.listdir(os.path.join(house.work, "out")) == ["answer.txt"]
+        assert house.left("out/answer.txt") == "made\n"
+        spec["run"]["setup"] = ["sh", "-c", "echo no compiler; exit 3"]
+        job = house.wait(house.submit(spec)["id"])
+        assert job["state"] == "FAILED" and "run.setup" in job["end_message"], job
+        assert "exit status 3" in job["end_message"] and "no compiler" in job["end_message"], job["end_message"]
+
+
+@case("A path that leads out of the folder is said before anything runs")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        with open(os.path.join(house.root, "beside.py"), "w") as f:
+            f.write("print(1)\n")
+        job = house.run("--budget", "10s", "--", sys.executable, "../beside.py", code=1)
+        assert "leads out of" in job["end_message"], job["end_message"]
+        assert os.path.join(os.path.realpath(house.root), "beside.py") in job["end_message"], job["end_message"]
+
+
+@case("A pattern that matches more than 10,000 files is refused by its name", limit_s=90)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        many = "import os\nfor i in range(10050): os.close(os.open('f%d' % i, os.O_CREAT | os.O_WRONLY))"
+        job = house.run("--budget", "60s", "--expect", "f*", "--", sys.executable, "-c", many, code=1)
+        assert "more than 10000 files match 'f*'" in job["end_message"], job["end_message"]
+
+
 main()

@@ -87,7 +87,7 @@ MAY_INCLUDE = {
     "worker/train": _FOLD + ["common/data/weights", "worker/checkpoint", "worker/pretrained", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
     "worker/trees": _FOLD_ALONE,
-    "worker/program": ["common/base", "common/data", "common/facts", "common/job_rules", "common/metrics",
+    "worker/program": ["common/base", "common/data", "common/facts", "common/job_rules", "common/metrics", "common/search",
                        "common/plain", "proto/plain", "worker/data", "worker/rank_protocol", "worker/task"],
     "worker/treefold": _FOLD_ALONE + ["worker/trees", "worker/predict", "worker/checkpoint", "worker/device"],
     "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/trees", "worker/floor"],

@@ -13,7 +13,10 @@
 #include <system_error>
 #include <vector>
 
+#include "common/base/durable_file.h"
 #include "common/base/run_program.h"
+#include "common/base/status_macros.h"
+#include "worker/prepare/python_modules.h"
 #include "worker/task/failure.h"
 
 namespace traind {
@@ -94,6 +97,24 @@ std::vector<std::string> CheckCommand(const plain::RunSpec& run, const std::stri
   return command;
 }
 
+std::string VariableOf(const plain::RunSpec& run, const char* name) {
+  const auto given = run.environment.find(name);
+  if (given != run.environment.end()) return given->second;
+  const char* own = getenv(name);
+  return own == nullptr ? "" : own;
+}
+
+// Whether the script can import what it names; false: Python has to tell.
+bool SurelyImports(const plain::RunSpec& run, const std::string& python, const fs::path& script) {
+  if (!VariableOf(run, "PYTHONHOME").empty()) return false;
+  const auto text = ReadFile(script.string());
+  if (!text.ok()) return false;
+  const auto modules = ImportedModules(*text);
+  if (!modules.has_value()) return false;
+  return AllModulesThere(*modules, {python, script.parent_path().string(),
+                                    VariableOf(run, "PYTHONPATH")});
+}
+
 absl::Status CheckScript(const UserProgram& program, const std::string& python,
                          const std::string& script) {
   const plain::RunSpec& run = program.run;
@@ -102,6 +123,7 @@ absl::Status CheckScript(const UserProgram& program, const std::string& python,
     return UserError(
         absl::StrCat(program.command_field, ": there is no file '", script, "' in ", run.folder));
   }
+  if (SurelyImports(run, python, fs::path(run.folder) / script)) return absl::OkStatus();
   const auto checked = RunProgram(CheckCommand(run, python, script), kPatience, kMostBytes);
   if (!checked.ok() || checked->ended != 0) return absl::OkStatus();  // the run will tell
   const absl::string_view missing = absl::StripAsciiWhitespace(checked->output);
@@ -109,6 +131,22 @@ absl::Status CheckScript(const UserProgram& program, const std::string& python,
   return UserError(absl::StrCat(program.command_field, ": ", script, " imports what ", python,
                                 " does not have: ", missing,
                                 "; install it there, or name another interpreter"));
+}
+
+// The program runs in a copy of its folder, from which such a path leads elsewhere.
+absl::Status CheckPaths(const std::string& field, const std::string& folder,
+                        const std::vector<std::string>& command) {
+  for (const std::string& argument : command) {
+    const std::string path = fs::path(argument).lexically_normal().string();
+    std::error_code ignored;
+    if (path != ".." && !absl::StartsWith(path, "../")) continue;
+    if (!fs::exists(fs::path(folder) / argument, ignored)) continue;
+    return UserError(absl::StrCat(field, ": '", argument, "' leads out of ", folder,
+                                  "; the program runs in a copy of that folder, so give the ",
+                                  "absolute path ",
+                                  (fs::path(folder) / argument).lexically_normal().string()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -119,6 +157,10 @@ absl::Status CheckUserProgram(const UserProgram& program) {
   if (!fs::is_directory(run.folder, ignored)) {
     return UserError(
         absl::StrCat(program.folder_field, ": ", run.folder, " is no folder any more"));
+  }
+  RETURN_IF_ERROR(CheckPaths(program.command_field, run.folder, run.command));
+  if (!program.predict.empty()) {
+    RETURN_IF_ERROR(CheckPaths("model.command.predict", run.folder, program.predict));
   }
   const std::string command = FindCommand(run);
   if (command.empty()) {

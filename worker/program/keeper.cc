@@ -10,8 +10,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "worker/program/confine.h"
 #include "worker/program/process_tree.h"
 
 namespace traind {
@@ -21,9 +26,48 @@ double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// The new process: becomes the command. A failure's errno goes through the pipe, which closes by
-// itself where the command starts.
-[[noreturn]] void Become(char** command, pid_t keeper, int error_pipe) {
+// What the keeper was started with.
+struct Orders {
+  int descriptor = -1;
+  bool offline = false;
+  std::vector<std::string> folders;  // that the program may write to; empty: any
+  char** command = nullptr;
+};
+
+std::optional<Orders> ReadOrders(int count, char** arguments) {
+  constexpr int kFixed = 3;
+  if (count <= kFixed) return std::nullopt;
+  Orders orders;
+  orders.descriptor = std::atoi(arguments[0]);
+  orders.offline = std::strcmp(arguments[1], kOffline) == 0;
+  const int folders = std::atoi(arguments[2]);
+  if (folders < 0 || count <= kFixed + folders) return std::nullopt;
+  orders.folders.assign(arguments + kFixed, arguments + kFixed + folders);
+  orders.command = arguments + kFixed + folders;
+  return orders;
+}
+
+struct StartError {
+  int32_t error = 0;
+  StartStep step = StartStep::kExec;
+};
+
+// Returns where it failed to take from this process what the program is not to have.
+StartError Confine(const Orders& orders) {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (orders.offline) {
+    if (const int error = LeaveNetwork(); error != 0) return {error, StartStep::kOffline};
+  }
+  if (!orders.folders.empty()) {
+    const int error = WriteOnlyTo(orders.folders);
+    if (error != 0) return {error, StartStep::kOwnFolders};
+  }
+  return {};
+}
+
+// The new process: becomes the command. A failure goes through the pipe, which closes by itself
+// where the command starts.
+[[noreturn]] void Become(const Orders& orders, pid_t keeper, int error_pipe) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != keeper) _exit(127);
@@ -31,25 +75,29 @@ double Seconds(const timeval& time) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
-  execvp(command[0], command);
-  const int error = errno;
+  StartError error = Confine(orders);
+  if (error.error == 0) {
+    execvp(orders.command[0], orders.command);
+    error.error = errno;
+  }
   const ssize_t ignored = write(error_pipe, &error, sizeof error);
   (void)ignored;
   _exit(127);
 }
 
 // Returns the process; 0 with report.exec_error: it could not be started.
-pid_t StartProgram(char** command, KeeperReport& report) {
+pid_t StartProgram(const Orders& orders, KeeperReport& report) {
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return report.exec_error = errno, 0;
   const pid_t keeper = getpid();
   const pid_t program = fork();
-  if (program == 0) Become(command, keeper, pipe_ends[1]);
+  if (program == 0) Become(orders, keeper, pipe_ends[1]);
   if (program < 0) report.exec_error = errno;
   close(pipe_ends[1]);
-  int error = 0;
+  StartError error;
   if (program > 0 && read(pipe_ends[0], &error, sizeof error) == sizeof error) {
-    report.exec_error = error;
+    report.exec_error = error.error;
+    report.failed_step = error.step;
   }
   close(pipe_ends[0]);
   if (report.exec_error == 0) return program;
@@ -97,7 +145,10 @@ std::optional<int> Watch(pid_t program, int orders, int signals) {
 
 }  // namespace
 
-int RunKeeper(int descriptor, char** command) {
+int RunKeeper(int count, char** arguments) {
+  const std::optional<Orders> orders = ReadOrders(count, arguments);
+  if (!orders.has_value()) return 2;
+  const int descriptor = orders->descriptor;
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   setsid();  // whoever signals trainprog's group does not mean the keeper
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
@@ -112,7 +163,7 @@ int RunKeeper(int descriptor, char** command) {
   sigaddset(&child, SIGCHLD);
   const int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   KeeperReport report;
-  const pid_t program = StartProgram(command, report);
+  const pid_t program = StartProgram(*orders, report);
   std::optional<int> ended = 0;
   if (program > 0) ended = Watch(program, descriptor, signals);
   report.left_behind = KillDescendants();

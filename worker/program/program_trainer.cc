@@ -24,6 +24,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/job_rules/program_rules.h"
+#include "common/job_rules/task_rules.h"
 #include "common/plain/plain_json.h"
 #include "worker/program/disk_guard.h"
 #include "worker/program/process_tree.h"
@@ -38,13 +39,8 @@ constexpr absl::Duration kProgressEvery = absl::Milliseconds(250);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
 constexpr absl::Duration kLockPatience = absl::Seconds(5);
 constexpr absl::Duration kFoldersPatience = absl::Seconds(30);
-// A file that nobody has written to for so long is taken for whole.
-constexpr absl::Duration kSettled = absl::Seconds(1);
-// Interim answers take at most a tenth of the time.
-constexpr int kInterimPause = 10;
-constexpr absl::Duration kLongestWrite = absl::Seconds(30);
-// Of a fold's folder: the files with its rows.
-constexpr char kDataFolder[] = "data";
+// Of a fold's folder: there once the program of `setup` has done its work.
+constexpr char kSetUp[] = "set-up";
 constexpr int kPercent = 100;
 constexpr size_t kTailLines = 5;
 constexpr size_t kTailBytes = 300;
@@ -90,7 +86,8 @@ absl::Status ProgramTrainer::Start() {
   orders_version_ = control_.version();
   orders_ = control_.orders();
   RETURN_IF_ERROR(ReadSpec());
-  fold_dir_ = absl::StrCat(train_.state_dir, "/", ProgramDir(train_.job, train_.fold));
+  fold_dir_ =
+      absl::StrCat(train_.state_dir, "/", ProgramDir(train_.job, train_.fold, train_.trial));
   RETURN_IF_ERROR(StorageError(
       MakeDirs(absl::StrCat(train_.state_dir, "/", AttemptDir(train_.job, train_.attempt)))));
   RETURN_IF_ERROR(StorageError(MakeDirs(fold_dir_)));
@@ -103,14 +100,46 @@ absl::Status ProgramTrainer::Start() {
   // Of an Attempt whose keeper was killed, too.
   const int stale = KillByVariable(ProcessVariable());
   if (stale > 0) Log("warning", absl::StrCat("ended ", stale, " processes of an earlier start"));
+  checkpoints_.emplace(fold_dir_, spec_.checkpoints);
   began_ = progress_at_ = epoch_at_ = clock_.MonotonicNow();
-  RETURN_IF_ERROR(Launch(spec_.command));
+  RETURN_IF_ERROR(Begin());
   SendStarted();
   return absl::OkStatus();
 }
 
+absl::Status ProgramTrainer::Begin() {
+  std::error_code ignored;
+  setting_up_ = !spec_.setup.empty() && !fs::exists(InFold(kSetUp), ignored);
+  return Launch(setting_up_ ? spec_.setup : spec_.command);
+}
+
+// What it has made belongs to the folder, and is no result.
+absl::Status ProgramTrainer::AfterSetup() {
+  setting_up_ = false;
+  const KeeperReport& end = *program_->end();
+  const std::string field = user_.answers_rows ? "model.command.setup" : "run.setup";
+  if (end.exec_error != 0) {
+    return UserError(end.failed_step != StartStep::kExec
+                         ? WhyNotStarted(end)
+                         : absl::StrCat(field, ": '", spec_.setup[0], "' cannot be started: ",
+                                        strerror(end.exec_error)));
+  }
+  if (const int signal = SignalOf(end.wait_status); signal > 0) {
+    return absl::AbortedError(absl::StrCat(field, ": the program was ended by signal ", signal));
+  }
+  if (end.wait_status != 0) {
+    return UserError(absl::StrCat(field, ": the program ended with exit status ",
+                                  WEXITSTATUS(end.wait_status), Tail()));
+  }
+  ASSIGN_OR_RETURN(marks_, MarkAgain(fold_dir_));
+  RETURN_IF_ERROR(StorageError(WriteFileDurably(InFold(kSetUp), "")));
+  return Launch(spec_.command);
+}
+
 absl::Status ProgramTrainer::ReadSpec() {
-  const auto spec = plain::FromJson<plain::JobSpec>(train_.spec_json);
+  auto whole = plain::FromJson<plain::JobSpec>(train_.spec_json);
+  if (!whole.ok()) return UserError(whole.status().message());
+  const auto spec = SpecOfTrial(*std::move(whole), static_cast<int>(train_.trial));
   if (!spec.ok()) return UserError(spec.status().message());
   const std::optional<UserProgram> program = UserProgramOf(*spec);
   if (!program.has_value()) {
@@ -118,6 +147,9 @@ absl::Status ProgramTrainer::ReadSpec() {
   }
   user_ = *program;
   spec_ = user_.run;
+  absl::StatusOr<AnswerSample> sample = AnswerSample::Read(spec_.sample_submission, spec_.ranges);
+  if (!sample.ok()) return OfUserFiles(sample.status());
+  sample_ = *std::move(sample);
   if (!user_.answers_rows) return absl::OkStatus();
   ASSIGN_OR_RETURN(rows_, RowAnswers::Open(train_, *spec, user_));
   AnswerOwner owner = {train_.state_dir, train_.job, train_.attempt, train_.fold, rows_->outputs()};
@@ -170,12 +202,18 @@ std::string ProgramTrainer::ProcessVariable() const {
   return absl::StrCat(kProcessOf, fold_dir_, "#", train_.rank);
 }
 
-std::vector<std::string> ProgramTrainer::Command(const std::vector<std::string>& words) const {
+PlaceholderValues ProgramTrainer::Values() const {
   PlaceholderValues values;
   values.fold = train_.fold;
   values.folds = static_cast<int>(spec_.folds);
   values.seed = spec_.seed;
   values.epochs = TellsEpochs() ? orders_.epochs : 0;
+  values.settings = user_.settings;
+  return values;
+}
+
+std::vector<std::string> ProgramTrainer::Command(const std::vector<std::string>& words) const {
+  const PlaceholderValues values = Values();
   std::vector<std::string> command;
   for (const std::string& argument : words) {
     command.push_back(FillPlaceholders(argument, values));
@@ -186,7 +224,12 @@ std::vector<std::string> ProgramTrainer::Command(const std::vector<std::string>&
 // As torchrun sets them, and those of traind.
 std::vector<std::string> ProgramTrainer::Environment() const {
   std::vector<std::string> all = {"PYTHONUNBUFFERED=1"};
-  for (const auto& [name, value] : spec_.environment) all.push_back(absl::StrCat(name, "=", value));
+  const PlaceholderValues values = Values();
+  for (const auto& [name, value] : spec_.environment) {
+    // That of `run` is the user's own shell's.
+    all.push_back(absl::StrCat(
+        name, "=", user_.answers_rows ? FillPlaceholders(value, values) : value));
+  }
   const auto set = [&all](absl::string_view name, const auto& value) {
     all.push_back(absl::StrCat(name, "=", value));
   };
@@ -230,6 +273,10 @@ absl::Status ProgramTrainer::Launch(const std::vector<std::string>& command) {
   start.command = Command(command);
   start.environment = Environment();
   start.folder = InFold("work");
+  start.offline = spec_.network == "off";
+  if (spec_.writes == "own") {
+    start.writable = {InFold("work"), InFold("out"), InFold("checkpoints")};
+  }
   // Between two looks of GuardDisk() a single file could fill a small disk.
   const DiskSpace space = SpaceOf(fold_dir_);
   start.largest_file = std::max(int64_t{1} << 20, space.free - HeldBack(space));
@@ -256,7 +303,11 @@ void ProgramTrainer::SendStarted() {
 // ---- while it runs ----------------------------------------------------------
 
 absl::StatusOr<Ending> ProgramTrainer::TrainUntilStopped() {
-  while (!program_->end().has_value()) {
+  while (true) {
+    if (program_->end().has_value()) {
+      ASSIGN_OR_RETURN(const bool again, BeginsAgain());
+      if (!again) break;
+    }
     ReadOrders();
     if (!stop_.has_value()) {
       const StopCause cause = WhyStop();
@@ -269,9 +320,33 @@ absl::StatusOr<Ending> ProgramTrainer::TrainUntilStopped() {
       SendProgress();
       GuardDisk();
       SaveInterim();
+      KeepCheckpoints();
     }
   }
   return Ended();
+}
+
+// Whether the training program has been started now: it was only set up, or it has failed with a
+// checkpoint that an earlier start may have left half.
+absl::StatusOr<bool> ProgramTrainer::BeginsAgain() {
+  const KeeperReport& end = *program_->end();
+  if (stop_.has_value() || filled_disk_) return false;
+  if (setting_up_) {
+    RETURN_IF_ERROR(AfterSetup());
+    return true;
+  }
+  const bool failed = end.exec_error == 0 && WIFEXITED(end.wait_status) &&
+                      WEXITSTATUS(end.wait_status) != 0 && SignalOf(end.wait_status) == 0;
+  if (!failed || try_ == 0 || train_.rank > 0 || train_.world_size > 1) return false;
+  absl::StatusOr<bool> aside = checkpoints_->SetAside();
+  if (!aside.ok() || !*aside) return false;  // what it says itself is the better message
+  Log("warning", absl::StrCat("fold ", train_.fold, ": the program failed after a restart", Tail(),
+                              "; its checkpoints are set aside, and it begins with the ones before"));
+  ++try_;
+  RETURN_IF_ERROR(StorageError(WriteFileDurably(InFold("tries"), absl::StrCat(try_ + 1))));
+  tail_.clear();
+  RETURN_IF_ERROR(Launch(spec_.command));
+  return true;
 }
 
 void ProgramTrainer::ReadOrders() {
@@ -335,10 +410,7 @@ absl::StatusOr<Ending> ProgramTrainer::Ended() {
         "the program filled the disk of the state folder; it was ended and its files "
         "were removed");
   }
-  if (end.exec_error != 0) {
-    return UserError(absl::StrCat(user_.command_field, ": '", spec_.command[0],
-                                  "' cannot be started: ", strerror(end.exec_error)));
-  }
+  if (end.exec_error != 0) return UserError(WhyNotStarted(end));
   if (end.left_behind > 0) {
     Log("warning", absl::StrCat("fold ", train_.fold, ": ", end.left_behind,
                                 " processes that the program had left were ended"));
@@ -357,196 +429,26 @@ absl::StatusOr<Ending> ProgramTrainer::Ended() {
       absl::StrCat("the program ended with exit status ", WEXITSTATUS(end.wait_status), Tail()));
 }
 
+std::string ProgramTrainer::WhyNotStarted(const KeeperReport& end) const {
+  const std::string section = user_.answers_rows ? "model.command" : "run";
+  const char* const why = strerror(end.exec_error);
+  switch (end.failed_step) {
+    case StartStep::kOffline:
+      return absl::StrCat(section, ".network: 'off' is not possible on this machine: ", why);
+    case StartStep::kOwnFolders:
+      return absl::StrCat(section, ".writes: 'own' is not possible on this machine, whose kernel ",
+                          "has no Landlock: ", why);
+    default:
+      return absl::StrCat(user_.command_field, ": '", spec_.command[0], "' cannot be started: ",
+                          why);
+  }
+}
+
 std::string ProgramTrainer::Tail() const {
   if (tail_.empty()) return ", without a word";
   const std::string text = absl::StrJoin(tail_, " | ");
   const size_t from = text.size() > kTailBytes ? text.size() - kTailBytes : 0;
   return absl::StrCat("; its last lines: ", from > 0 ? "..." : "", text.substr(from));
-}
-
-// ---- what it tells ----------------------------------------------------------
-
-void ProgramTrainer::TakeOutput(absl::string_view line) {
-  // As a line of the log, with its time; "program:2" is the second start.
-  LogLine(LogLevel::kInfo, "program", static_cast<int>(try_) + 1).stream() << line;
-  tail_.push_back(std::string(line.substr(0, kTailBytes)));
-  if (tail_.size() > kTailLines) tail_.pop_front();
-  if (!reports_) Take(ReadOutputLine(line));
-}
-
-void ProgramTrainer::Take(const ProgramReport& report) {
-  if (report.loss.has_value()) loss_ = *report.loss;
-  if (report.metric.has_value()) metric_ = *report.metric;
-  if (report.epochs.has_value() && *report.epochs > 0) total_ = *report.epochs;
-  if (!report.epoch.has_value()) return;
-  const double total = total_ > 0 ? total_ : static_cast<double>(spec_.epochs);
-  if (TellsEpochs()) {
-    done_ = std::max(done_, std::min(*report.epoch, static_cast<double>(spec_.epochs)));
-    SendEpochs(std::floor(done_));
-  } else if (total > 0) {
-    done_ = std::max(done_, std::min(*report.epoch / total, 1.0));
-  }
-}
-
-void ProgramTrainer::SendEpochs(double done) {
-  const int epochs = static_cast<int>(std::min(done, Epochs()));
-  if (epochs <= told_epochs_) return;
-  const absl::Duration now = clock_.MonotonicNow();
-  rank_protocol::Epoch epoch;
-  epoch.attempt = train_.attempt;
-  epoch.epoch = epochs;
-  epoch.step = TellsEpochs() ? epochs : kPercent;
-  epoch.train_loss = loss_;
-  epoch.val_loss = loss_;
-  epoch.val_metric = epoch.best_metric = metric_;
-  epoch.epoch_s = absl::ToDoubleSeconds(now - epoch_at_) / (epochs - told_epochs_);
-  sink_.Send(epoch);
-  told_epochs_ = epochs;
-  epoch_at_ = now;
-}
-
-// Tells the Worker, too, that a silent program is alive.
-void ProgramTrainer::SendProgress() {
-  progress_at_ = clock_.MonotonicNow();
-  rank_protocol::Progress progress;
-  progress.attempt = train_.attempt;
-  progress.epoch = done_;
-  progress.step = static_cast<int64_t>(TellsEpochs() ? done_ : kPercent * done_);
-  progress.loss = loss_;
-  sink_.SendProgress(progress);
-}
-
-// ---- its answer -------------------------------------------------------------
-
-absl::Status ProgramTrainer::Finish(const Ending& ending) {
-  if (!ending.predict || train_.rank > 0) return absl::OkStatus();
-  const bool by_itself = !stop_.has_value();
-  const bool enough = stop_cause_ == StopCause::kEpochs && program_->end()->wait_status == 0;
-  if (rows_ != nullptr) return SaveRows(ending.cause, by_itself || enough);
-  return SaveAnswer(ending.cause, by_itself || enough);
-}
-
-// It has failed; what it was asked for may be there all the same.
-void ProgramTrainer::Rescue() {
-  if (train_.rank > 0 || spec_.expect.empty() || program_ == nullptr || filled_disk_) return;
-  if (rows_ != nullptr) return RescueRows();
-  const absl::Status saved = SaveAnswer(StopCause::kNone, /*complete=*/false);
-  if (saved.ok()) Log("warning", "the program failed, but left the expected files");
-}
-
-// What is expected may be there long before the program ends: should all die, it is the answer. A
-// file that was written just now may not be whole.
-void ProgramTrainer::SaveInterim() {
-  const absl::Duration now = clock_.MonotonicNow();
-  if (spec_.expect.empty() || train_.rank > 0 || stop_.has_value() || now < interim_at_) return;
-  // A copy that runs into the stop would delay it.
-  if (now + 2 * interim_took_ >= orders_.stop_at) return;
-  interim_at_ = now + std::max(kSettled, absl::Milliseconds(train_.checkpoint_every_ms));
-  const auto results = FindResults(InFold("work"), marks_, InFold("out"));
-  if (!results.ok() || !Unmatched(*results, spec_.expect).empty()) return;
-  const std::vector<ResultFile> answer = Matched(*results, spec_.expect);
-  int64_t newest = 0;
-  for (const ResultFile& file : answer) newest = std::max(newest, file.modified_ns);
-  if (newest <= interim_newest_ || newest > absl::ToUnixNanos(clock_.WallNow() - kSettled)) return;
-  if (rows_ != nullptr) {
-    interim_newest_ = newest;
-    SaveInterimRows(answer);
-    interim_took_ = clock_.MonotonicNow() - now;
-    interim_at_ = std::max(interim_at_, now + kInterimPause * interim_took_);
-    return;
-  }
-  const bool copied = CopyResults(answer, ResultsFolder()).ok();
-  interim_took_ = clock_.MonotonicNow() - now;
-  interim_at_ = std::max(interim_at_, now + kInterimPause * interim_took_);
-  if (!copied) return;
-  interim_newest_ = newest;
-  rank_protocol::FoldSaved saved = Saved();
-  if (WriteResults(answer, saved.oof_sha256).ok()) sink_.Send(saved);
-}
-
-std::string ProgramTrainer::ResultsFolder() const {
-  return spec_.folds > 1 ? absl::StrCat(spec_.results, "/fold-", train_.fold) : spec_.results;
-}
-
-rank_protocol::FoldSaved ProgramTrainer::Saved() const {
-  rank_protocol::FoldSaved saved;
-  saved.attempt = train_.attempt;
-  saved.fold = train_.fold;
-  saved.epochs_done = saved.best_epoch = done_;
-  saved.score = answers_.has_value() ? answers_->score : metric_;
-  saved.oof = absl::StrCat("attempts/", train_.attempt, "/", kResultsFile);
-  return saved;
-}
-
-absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete) {
-  const absl::Duration began = clock_.MonotonicNow();
-  ASSIGN_OR_RETURN(const std::vector<ResultFile> results,
-                   FindResults(InFold("work"), marks_, InFold("out")));
-  const std::vector<std::string> unmatched = Unmatched(results, spec_.expect);
-  if (!unmatched.empty()) {
-    const std::string missing = absl::StrCat("no file, or only an empty one, matches '",
-                                             absl::StrJoin(unmatched, "', '"), "'");
-    if (complete) return UserError(absl::StrCat("run.expect: ", missing, Tail()));
-    return OutOfTimeError(absl::StrCat("stopped before its answer was there: ", missing));
-  }
-  if (!complete && spec_.expect.empty() && results.empty()) {
-    return OutOfTimeError("stopped before it had left any file");
-  }
-  RETURN_IF_ERROR(StorageError(CopyResults(results, ResultsFolder())));
-  rank_protocol::FoldSaved saved = Saved();
-  // The answer is where the user wants it; this is a record of it.
-  if (const absl::Status told = WriteResults(results, saved.oof_sha256); !told.ok()) {
-    Log("warning", absl::StrCat("what the program left is not recorded: ", told.message()));
-  }
-  saved.complete = complete;
-  saved.last = true;
-  saved.stopped_by = cause;
-  if (complete) saved.epochs_done = saved.best_epoch = Epochs();
-  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
-  sink_.Send(saved);
-  // No other start will need it, and it may be large.
-  std::error_code ignored;
-  fs::remove_all(InFold("work"), ignored);
-  return absl::OkStatus();
-}
-
-// ---- its answer for rows ----------------------------------------------------
-
-// Whether the files are valid predictions, which count from then on.
-bool ProgramTrainer::TakeRows(const std::vector<ResultFile>& results, absl::Status& wrong) {
-  absl::StatusOr<FoldAnswers> answers = rows_->Read(results);
-  wrong = answers.status();
-  if (answers.ok()) answers_ = *std::move(answers);
-  return answers_.has_value() && wrong.ok();
-}
-
-void ProgramTrainer::SaveInterimRows(const std::vector<ResultFile>& results) {
-  absl::Status wrong;
-  if (!TakeRows(results, wrong)) {
-    return Log("warning", absl::StrCat("fold ", train_.fold, ": predictions that are there while ",
-                                       "the program runs do not count: ", wrong.message()));
-  }
-  SendInterimRows();
-}
-
-void ProgramTrainer::SendInterimRows() {
-  saver_->Start(Saved(), answers_->oof, {answers_->test, "", ""});
-}
-
-// What was valid before is a member of the ensemble, however the Attempt ends.
-void ProgramTrainer::KeepRows() {
-  writer_.Wait(kLongestWrite);
-  SendInterimRows();
-  writer_.Wait(kLongestWrite);
-}
-
-void ProgramTrainer::RescueRows() {
-  absl::Status wrong;
-  const auto results = FindResults(InFold("work"), marks_, InFold("out"));
-  if (results.ok()) TakeRows(*results, wrong);
-  if (!answers_.has_value()) return;
-  KeepRows();
-  Log("warning", absl::StrCat("fold ", train_.fold, ": the program failed, but left predictions"));
 }
 
 // The training was cut: another command answers with what it has left.
@@ -575,68 +477,56 @@ void ProgramTrainer::RunPredict() {
   }
 }
 
-absl::Status ProgramTrainer::SaveRows(StopCause cause, bool complete) {
-  const absl::Duration began = clock_.MonotonicNow();
-  absl::Status wrong;
-  ASSIGN_OR_RETURN(std::vector<ResultFile> results,
-                   FindResults(InFold("work"), marks_, InFold("out")));
-  TakeRows(results, wrong);
-  if (!complete && stop_.has_value() && !user_.predict.empty()) {
-    RunPredict();
-    ASSIGN_OR_RETURN(results, FindResults(InFold("work"), marks_, InFold("out")));
-    TakeRows(results, wrong);
-  }
-  const absl::Status failed =
-      complete ? UserError(absl::StrCat(wrong.message(), Tail()))
-               : OutOfTimeError(
-                     absl::StrCat("stopped before its predictions were there: ", wrong.message()));
-  if (!answers_.has_value()) return failed;
-  if (complete && !wrong.ok()) {
-    KeepRows();
-    return failed;
-  }
-  rank_protocol::FoldSaved saved = Saved();
-  saved.complete = complete;
-  saved.last = true;
-  saved.stopped_by = cause;
-  if (complete) saved.epochs_done = saved.best_epoch = Epochs();
-  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
-  RETURN_IF_ERROR(saver_->SaveLast(std::move(saved), answers_->oof, {answers_->test, "", ""}));
-  std::error_code ignored;
-  for (const char* name : {"work", kDataFolder}) fs::remove_all(InFold(name), ignored);
-  if (!wrong.ok()) {
-    Log("warning",
-        absl::StrCat("fold ", train_.fold, " answers with earlier predictions: ", wrong.message()));
-  }
-  return absl::OkStatus();
+// ---- what it tells ----------------------------------------------------------
+
+void ProgramTrainer::TakeOutput(absl::string_view line) {
+  // As a line of the log, with its time; "program:2" is the second start.
+  LogLine(LogLevel::kInfo, "program", static_cast<int>(try_) + 1).stream() << line;
+  tail_.push_back(std::string(line.substr(0, kTailBytes)));
+  if (tail_.size() > kTailLines) tail_.pop_front();
+  if (!reports_) Take(ReadOutputLine(line));
 }
 
-// Lists the files, and what the program took.
-absl::Status ProgramTrainer::WriteResults(const std::vector<ResultFile>& results,
-                                          std::string& sha256) const {
-  nlohmann::json files = nlohmann::json::array();
-  for (const ResultFile& file : results) {
-    files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+void ProgramTrainer::Take(const ProgramReport& report) {
+  if (setting_up_) return;
+  if (report.loss.has_value()) loss_ = report.loss;
+  if (report.metric.has_value()) metric_ = report.metric;
+  if (report.epochs.has_value() && *report.epochs > 0) total_ = *report.epochs;
+  if (!report.epoch.has_value()) return;
+  const double total = total_ > 0 ? total_ : static_cast<double>(spec_.epochs);
+  if (TellsEpochs()) {
+    done_ = std::max(done_, std::min(*report.epoch, static_cast<double>(spec_.epochs)));
+    SendEpochs(std::floor(done_));
+  } else if (total > 0) {
+    done_ = std::max(done_, std::min(*report.epoch / total, 1.0));
   }
-  nlohmann::json all = {{"command", Command(spec_.command)},
-                        {"files", files},
-                        {"start", try_ + 1},
-                        {"seconds", absl::ToDoubleSeconds(clock_.MonotonicNow() - began_)}};
-  if (program_->end().has_value()) {
-    const KeeperReport& end = *program_->end();
-    all.update({
-        {"exit_status", WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1},
-        {"signal", WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0},
-        {"cpu_seconds", end.cpu_s},
-        {"peak_memory_bytes", end.peak_bytes},
-        {"left_behind", end.left_behind},
-    });
-  }
-  const std::string text = all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-  sha256 = Sha256Hex(text);
-  return WriteFileDurably(absl::StrCat(train_.state_dir, "/",
-                                       AttemptDir(train_.job, train_.attempt), "/", kResultsFile),
-                          text);
+}
+
+void ProgramTrainer::SendEpochs(double done) {
+  const int epochs = static_cast<int>(std::min(done, Epochs()));
+  if (epochs <= told_epochs_) return;
+  const absl::Duration now = clock_.MonotonicNow();
+  rank_protocol::Epoch epoch;
+  epoch.attempt = train_.attempt;
+  epoch.epoch = epochs;
+  epoch.step = TellsEpochs() ? epochs : kPercent;
+  epoch.train_loss = epoch.val_loss = loss_.value_or(kNotTold);
+  epoch.val_metric = epoch.best_metric = metric_.value_or(kNotTold);
+  epoch.epoch_s = absl::ToDoubleSeconds(now - epoch_at_) / (epochs - told_epochs_);
+  sink_.Send(epoch);
+  told_epochs_ = epochs;
+  epoch_at_ = now;
+}
+
+// Tells the Worker, too, that a silent program is alive.
+void ProgramTrainer::SendProgress() {
+  progress_at_ = clock_.MonotonicNow();
+  rank_protocol::Progress progress;
+  progress.attempt = train_.attempt;
+  progress.epoch = done_;
+  progress.step = static_cast<int64_t>(TellsEpochs() ? done_ : kPercent * done_);
+  progress.loss = loss_.value_or(kNotTold);
+  sink_.SendProgress(progress);
 }
 
 }  // namespace traind

@@ -8,14 +8,18 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/job_rules/program_rules.h"
 #include "common/job_rules/user_program.h"
 #include "proto/plain/job.h"
+#include "worker/program/answer_sample.h"
+#include "worker/program/kept_checkpoints.h"
 #include "worker/program/report_lines.h"
 #include "worker/program/row_answers.h"
 #include "worker/program/running_program.h"
@@ -29,6 +33,11 @@
 #include "worker/task/task_control.h"
 
 namespace traind {
+
+// Of a fold's folder: the files with its rows.
+inline constexpr char kDataFolder[] = "data";
+// A figure that a program has not told.
+inline constexpr double kNotTold = std::numeric_limits<double>::quiet_NaN();
 
 // Where the spec names epochs, a step is one of them. Else the program is one epoch, and a step is
 // a hundredth of what it says that it means to do; where it says nothing, how long it ran tells
@@ -54,6 +63,9 @@ class ProgramTrainer final : public FoldTrainer {
   absl::Status AwaitFolders() const;
   std::string ProcessVariable() const;
   absl::Status ReadSpec();
+  absl::Status Begin();
+  absl::Status AfterSetup();
+  PlaceholderValues Values() const;
   std::vector<std::string> Command(const std::vector<std::string>& words) const;
   std::vector<std::string> Environment() const;
   absl::Status Launch(const std::vector<std::string>& command);
@@ -64,6 +76,7 @@ class ProgramTrainer final : public FoldTrainer {
   void BeginStop(StopCause cause);
   void Escalate();
   void GuardDisk();
+  absl::StatusOr<bool> BeginsAgain();
   absl::StatusOr<Ending> Ended();
 
   void TakeOutput(absl::string_view line);
@@ -71,6 +84,9 @@ class ProgramTrainer final : public FoldTrainer {
   void SendEpochs(double done);
   void SendProgress();
 
+  absl::StatusOr<std::vector<ResultFile>> Results();
+  void RemoveUnsound(std::vector<ResultFile>& results, std::string& wrong) const;
+  void KeepCheckpoints();
   void SaveInterim();
   rank_protocol::FoldSaved Saved() const;
   absl::Status SaveAnswer(StopCause cause, bool complete);
@@ -82,6 +98,7 @@ class ProgramTrainer final : public FoldTrainer {
   void RunPredict();
   absl::Status SaveRows(StopCause cause, bool complete);
   absl::Status WriteResults(const std::vector<ResultFile>& results, std::string& sha256) const;
+  std::string WhyNotStarted(const KeeperReport& end) const;
   std::string Tail() const;
   std::string ResultsFolder() const;
   double Epochs() const;  // of the Plan
@@ -101,6 +118,10 @@ class ProgramTrainer final : public FoldTrainer {
   int64_t try_ = 0;
   FileMarks marks_;
   std::unique_ptr<RunningProgram> program_;
+  bool setting_up_ = false;  // program_ is that of `setup`
+  AnswerSample sample_;
+  std::optional<KeptCheckpoints> checkpoints_;
+  absl::Duration keep_at_;  // checkpoints, not before
 
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
@@ -123,7 +144,7 @@ class ProgramTrainer final : public FoldTrainer {
   double done_ = 0;       // epochs, or the share of its own
   int told_epochs_ = 0;
   double total_ = 0;  // epochs that it means to do; 0: not said
-  double loss_ = 0, metric_ = 0;
+  std::optional<double> loss_, metric_;  // what it told last
   std::deque<std::string> tail_;  // the last lines of output
 };
 

@@ -82,7 +82,8 @@ std::vector<std::string> RowAnswers::Variables(const std::string& dir) const {
 
 absl::StatusOr<std::vector<float>> RowAnswers::ReadNewest(const std::vector<ResultFile>& files,
                                                           const std::string& pattern,
-                                                          const AnswerRows& rows) const {
+                                                          const AnswerRows& rows,
+                                                          const AnswerSample& sample) const {
   const std::vector<ResultFile> matched = Matched(files, {pattern});
   const auto newest = std::max_element(
       matched.begin(), matched.end(),
@@ -91,6 +92,7 @@ absl::StatusOr<std::vector<float>> RowAnswers::ReadNewest(const std::vector<Resu
     return absl::InvalidArgumentError(absl::StrCat("the program left no file '", pattern, "'"));
   }
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(newest->path));
+  if (!sample.empty()) RETURN_IF_ERROR(sample.Check(file->bytes(), newest->name));
   return ReadAnswerTable(file->bytes(), newest->name, rows);
 }
 
@@ -109,11 +111,12 @@ double RowAnswers::Score(const std::vector<float>& oof) const {
                                      : traind::Score(metric_, oof, outputs(), classes);
 }
 
-absl::StatusOr<FoldAnswers> RowAnswers::Read(const std::vector<ResultFile>& files) const {
+absl::StatusOr<FoldAnswers> RowAnswers::Read(const std::vector<ResultFile>& files,
+                                             const AnswerSample& sample) const {
   FoldAnswers answers;
-  ASSIGN_OR_RETURN(answers.oof, ReadNewest(files, program_.oof, validation_));
+  ASSIGN_OR_RETURN(answers.oof, ReadNewest(files, program_.oof, validation_, AnswerSample()));
   if (!program_.predictions.empty()) {
-    ASSIGN_OR_RETURN(answers.test, ReadNewest(files, program_.predictions, test_));
+    ASSIGN_OR_RETURN(answers.test, ReadNewest(files, program_.predictions, test_, sample));
   }
   answers.score = Score(answers.oof);
   return answers;

@@ -14,6 +14,7 @@
 #include "common/job_rules/user_program.h"
 #include "common/metrics/metrics.h"
 #include "worker/data/fold_rows.h"
+#include "worker/program/answer_sample.h"
 #include "worker/program/answer_table.h"
 #include "worker/program/work_folder.h"
 #include "worker/rank_protocol/messages.h"
@@ -40,9 +41,10 @@ class RowAnswers {
   // The variables that name these files: NAME=path.
   std::vector<std::string> Variables(const std::string& dir) const;
 
-  // Reads the newest files that match the program's patterns. Errors: InvalidArgument: there is
-  // none, or what is wrong in it.
-  absl::StatusOr<FoldAnswers> Read(const std::vector<ResultFile>& files) const;
+  // Reads the newest files that match the program's patterns. sample: what that of the test rows
+  // looks like. Errors: InvalidArgument: there is none, or what is wrong in it.
+  absl::StatusOr<FoldAnswers> Read(const std::vector<ResultFile>& files,
+                                   const AnswerSample& sample) const;
 
   int outputs() const { return std::max(1, static_cast<int>(validation_.classes.size())); }
 
@@ -50,7 +52,8 @@ class RowAnswers {
   RowAnswers() = default;
   absl::StatusOr<std::vector<float>> ReadNewest(const std::vector<ResultFile>& files,
                                                 const std::string& pattern,
-                                                const AnswerRows& rows) const;
+                                                const AnswerRows& rows,
+                                                const AnswerSample& sample) const;
   double Score(const std::vector<float>& oof) const;
 
   UserProgram program_;

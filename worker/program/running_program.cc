@@ -91,7 +91,10 @@ absl::StatusOr<std::unique_ptr<RunningProgram>> RunningProgram::Start(const Prog
   if (pipe2(output, O_CLOEXEC) != 0 || pipe2(report, O_CLOEXEC) != 0) {
     return ErrnoStatus(errno, "pipe");
   }
-  std::vector<std::string> arguments = {"trainprog", kKeepFlag, absl::StrCat(kOrdersDescriptor)};
+  std::vector<std::string> arguments = {"trainprog", kKeepFlag, absl::StrCat(kOrdersDescriptor),
+                                        start.offline ? kOffline : kOnline,
+                                        absl::StrCat(start.writable.size())};
+  arguments.insert(arguments.end(), start.writable.begin(), start.writable.end());
   arguments.insert(arguments.end(), start.command.begin(), start.command.end());
   std::vector<std::string> environment = MergedEnvironment(start.environment);
   const std::vector<char*> argv = Pointers(arguments), envp = Pointers(environment);

@@ -21,6 +21,8 @@ struct ProgramStart {
   std::vector<std::string> environment;  // NAME=value, over this process's own
   std::string folder;                    // absolute
   std::string keeper = "/proc/self/exe";
+  bool offline = false;               // it has no network
+  std::vector<std::string> writable;  // the folders that it may write to; empty: any
   int64_t largest_file = 0;  // bytes that a file of its may grow to (RLIMIT_FSIZE); 0: no limit
 };
 

@@ -2,6 +2,7 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,10 +88,24 @@ class FolderCopy {
   int copied_ = 0;
 };
 
+bool MatchesOneOf(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&name](const std::string& pattern) {
+    return MatchesPattern(name, pattern);
+  });
+}
+
 std::string ToText(const FileMarks& marks) {
   nlohmann::json object = nlohmann::json::object();
   for (const auto& [name, mark] : marks) object[name] = {mark.bytes, mark.modified_ns};
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+FileMark MarkOf(const ResultFile& file) { return {file.bytes, file.modified_ns}; }
+
+absl::Status WriteMarks(const std::string& path, const FileMarks& marks) {
+  return WriteFileDurably(path, ToText(marks));
 }
 
 absl::StatusOr<FileMarks> ReadMarks(const std::string& path) {
@@ -108,9 +123,8 @@ absl::StatusOr<FileMarks> ReadMarks(const std::string& path) {
   return marks;
 }
 
-// Calls take(name, path, info) for each regular file below a folder.
-template <class Take>
-absl::Status ForEachFile(const fs::path& folder, const Take& take) {
+absl::Status ForEachFile(const std::string& folder,
+                         const std::function<void(const ResultFile&)>& take) {
   std::error_code error;
   fs::recursive_directory_iterator entries(folder, error);
   if (error) return Failed(error, folder);
@@ -122,13 +136,13 @@ absl::Status ForEachFile(const fs::path& folder, const Take& take) {
       entries.disable_recursion_pending();
     }
     if (S_ISREG(info.st_mode)) {
-      take(entries->path().lexically_relative(folder).string(), entries->path().string(), info);
+      take({entries->path().lexically_relative(folder).string(), entries->path().string(),
+            info.st_size, MarkOf(info).modified_ns});
     }
   }
   return absl::OkStatus();
 }
 
-// Writes a copy beside its place, and renames it.
 absl::Status CopyWhole(const std::string& from, const std::string& to) {
   std::error_code error;
   fs::create_directories(fs::path(to).parent_path(), error);
@@ -147,8 +161,6 @@ absl::Status CopyWhole(const std::string& from, const std::string& to) {
   return ErrnoStatus(error ? error.value() : why, to);
 }
 
-}  // namespace
-
 absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::string& dir,
                                          const std::string& left_out) {
   const fs::path work = fs::path(dir) / "work", begun = fs::path(dir) / "work.new";
@@ -162,29 +174,55 @@ absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::s
   RETURN_IF_ERROR(copy.Copy(origin, begun, ""));
   fs::rename(begun, work, error);
   if (error) return Failed(error, work);
-  RETURN_IF_ERROR(WriteFileDurably(marks, ToText(copy.marks)));
+  RETURN_IF_ERROR(WriteMarks(marks, copy.marks));
   return std::move(copy.marks);
 }
 
+absl::StatusOr<FileMarks> MarkAgain(const std::string& dir) {
+  FileMarks marks;
+  RETURN_IF_ERROR(ForEachFile(dir + "/work", [&marks](const ResultFile& file) {
+    marks[file.name] = MarkOf(file);
+  }));
+  RETURN_IF_ERROR(WriteMarks(dir + "/origin.json", marks));
+  return marks;
+}
+
 absl::StatusOr<std::vector<ResultFile>> FindResults(const std::string& work, const FileMarks& marks,
-                                                    const std::string& out) {
-  std::map<std::string, ResultFile> found;
-  const auto take = [&found](const std::string& name, const std::string& path,
-                             const struct stat& info) {
-    found[name] = {name, path, info.st_size, MarkOf(info).modified_ns};
-    if (found.size() > kMostResults) found.erase(std::prev(found.end()));
+                                                    const std::string& out,
+                                                    const std::vector<std::string>& wanted,
+                                                    size_t* left_out) {
+  std::map<std::string, ResultFile> matched, others;
+  size_t too_many = 0;
+  bool crowded = false;
+  const auto take = [&](const ResultFile& file) {
+    const bool is_wanted = MatchesOneOf(file.name, wanted);
+    std::map<std::string, ResultFile>& found = is_wanted ? matched : others;
+    found[file.name] = file;
+    if (found.size() <= kMostResults) return;
+    found.erase(std::prev(found.end()));
+    if (!is_wanted) ++too_many;
+    crowded = crowded || is_wanted;
   };
-  RETURN_IF_ERROR(ForEachFile(
-      work, [&](const std::string& name, const std::string& path, const struct stat& info) {
-        const auto before = marks.find(name);
-        const FileMark now = MarkOf(info);
-        const bool same = before != marks.end() && before->second.bytes == now.bytes &&
-                          before->second.modified_ns == now.modified_ns;
-        if (!same) take(name, path, info);
-      }));
+  RETURN_IF_ERROR(ForEachFile(work, [&](const ResultFile& file) {
+    const auto before = marks.find(file.name);
+    const bool same = before != marks.end() && before->second.bytes == file.bytes &&
+                      before->second.modified_ns == file.modified_ns;
+    if (!same) take(file);
+  }));
   RETURN_IF_ERROR(ForEachFile(out, take));
+  if (crowded) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMostResults, " files match '", absl::StrJoin(wanted, "', '"),
+                     "'; name fewer"));
+  }
+  while (matched.size() + others.size() > kMostResults) {
+    others.erase(std::prev(others.end()));
+    ++too_many;
+  }
+  if (left_out != nullptr) *left_out = too_many;
+  others.merge(matched);
   std::vector<ResultFile> results;
-  for (auto& [name, file] : found) results.push_back(std::move(file));
+  for (auto& [name, file] : others) results.push_back(std::move(file));
   return results;
 }
 
@@ -192,10 +230,7 @@ std::vector<ResultFile> Matched(const std::vector<ResultFile>& results,
                                 const std::vector<std::string>& patterns) {
   std::vector<ResultFile> matched;
   for (const ResultFile& file : results) {
-    const bool wanted = std::any_of(
-        patterns.begin(), patterns.end(),
-        [&file](const std::string& pattern) { return MatchesPattern(file.name, pattern); });
-    if (wanted) matched.push_back(file);
+    if (MatchesOneOf(file.name, patterns)) matched.push_back(file);
   }
   return matched;
 }

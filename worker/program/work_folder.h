@@ -6,6 +6,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct FileMark {
   int64_t modified_ns = 0;
 };
 using FileMarks = std::map<std::string, FileMark>;  // by path in the folder
+absl::StatusOr<FileMarks> ReadMarks(const std::string& path);
+absl::Status WriteMarks(const std::string& path, const FileMarks& marks);
 
 // Makes `dir`/work from the folder `origin`, unless it is there already, and returns the marks of
 // its files. Files of at most 1 MiB are copied. Larger ones, folders that hold no code of the
@@ -36,11 +39,28 @@ struct ResultFile {
   int64_t modified_ns = 0;
 };
 
-// The files of `work` that are new or have changed, and all of `out`. A name that is in both is
-// that of `out`. At most kMostResults, in the order of their names; links are left out.
+FileMark MarkOf(const ResultFile& file);
+
+// Takes the files of `dir`/work as they are now for those that were there before the program ran,
+// and returns their marks.
+absl::StatusOr<FileMarks> MarkAgain(const std::string& dir);
+
+// The files of `work` that are new or have changed, and all of `out`, in the order of their names.
+// A name that is in both is that of `out`. Links are left out. At most kMostResults: those that
+// match one of `wanted` go first, and `left_out` counts the others.
+// Errors: InvalidArgument: more than kMostResults match; those of reading.
 inline constexpr size_t kMostResults = 10'000;
 absl::StatusOr<std::vector<ResultFile>> FindResults(const std::string& work, const FileMarks& marks,
-                                                    const std::string& out);
+                                                    const std::string& out,
+                                                    const std::vector<std::string>& wanted = {},
+                                                    size_t* left_out = nullptr);
+
+// Calls take() for each regular file below a folder; links are left out.
+absl::Status ForEachFile(const std::string& folder,
+                         const std::function<void(const ResultFile&)>& take);
+
+// Writes a copy beside its place, makes it durable, and renames it.
+absl::Status CopyWhole(const std::string& from, const std::string& to);
 
 // Those that one of the patterns matches.
 std::vector<ResultFile> Matched(const std::vector<ResultFile>& results,

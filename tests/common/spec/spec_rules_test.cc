@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/spec/field_text.h"
+#include "common/spec/search_rules.h"
 #include "tests/common/spec/spec_fixture.h"
 
 namespace traind {
@@ -159,6 +160,69 @@ TEST(SpecRulesTest, AProgramThatIsAModelHasNoSettingsOfNetworks) {
         "model.command.oof '/tmp/x.csv' is an absolute", "model.command.environment.A=B is no name",
         "model.command.epochs is its number", "train.seeds has no meaning",
         "budget.subsample has no", "preset has no meaning"}) {
+    EXPECT_NE(errors.find(words), errors.npos) << words << "\n" << errors;
+  }
+}
+
+TEST(SpecRulesTest, ASearchFillsTheSettingsOfAProgram) {
+  v1::JobSpec spec = CommandSpecOf();
+  spec.mutable_budget()->mutable_time()->set_seconds(600);
+  v1::CommandSpec& command = *spec.mutable_model()->mutable_command();
+  command.add_train("--lr={lr}");
+  (*command.mutable_environment())["DEPTH"] = "{depth}";
+  (*command.mutable_settings())["depth"] = "5";
+  spec.mutable_search()->set_trials(4);
+  auto& space = *spec.mutable_search()->mutable_space();
+  space["lr"] = "log(1e-4, 1)";
+  space["model.command.settings.depth"] = "int(2, 8)";
+  EXPECT_EQ(Errors(spec), "");
+  const v1::JobSpec resolved = ResolveSpec(spec);
+  EXPECT_EQ(Errors(resolved), "") << "a resolved spec is a spec";
+  EXPECT_EQ(resolved.search().space().count("model.command.settings.lr"), 1);
+  EXPECT_EQ(resolved.search().space_size(), 2);
+  EXPECT_EQ(resolved.model().command().settings().at("lr"), "0.01") << "the middle of the range";
+  EXPECT_EQ(resolved.model().command().settings().at("depth"), "5");
+  EXPECT_EQ(resolved.predictions().ensemble(), "greedy");
+  v1::JobSpec tried = resolved;
+  ASSERT_TRUE(SetSearched("model.command.settings.lr", "0.5", tried).ok());
+  EXPECT_EQ(SearchedValue("model.command.settings.lr", tried), "0.5");
+}
+
+TEST(SpecRulesTest, SettingsThatNothingReadsAndOtherMistakesOfASearchAreNamed) {
+  v1::JobSpec spec = CommandSpecOf();
+  spec.mutable_budget()->mutable_time()->set_seconds(600);
+  v1::CommandSpec& command = *spec.mutable_model()->mutable_command();
+  command.add_train("{lr}");
+  (*command.mutable_settings())["unread"] = "1";
+  (*command.mutable_settings())["fold"] = "1";
+  command.add_beside("lightgbm");
+  command.add_setup("make");
+  command.set_network("off");
+  spec.mutable_resources()->set_slots(2);
+  auto& space = *spec.mutable_search()->mutable_space();
+  space["lr"] = "between(1, 2)";
+  space["train.learning_rate"] = "uniform(0, 1)";
+  const std::string errors = Errors(spec);
+  for (const char* words :
+       {"model.command.settings.unread is read by nothing", "settings.fold is no name of a setting",
+        "search.space.model.command.settings.lr", "train.learning_rate is of networks",
+        "beside does not go with search", "beside trains a fold on one slot",
+        "model.command.setup is of programs with one slot",
+        "model.command.network 'off' is of programs"}) {
+    EXPECT_NE(errors.find(words), errors.npos) << words << "\n" << errors;
+  }
+  space.clear();
+  EXPECT_NE(Errors(spec).find("search.space is missing"), std::string::npos);
+}
+
+TEST(SpecRulesTest, WhatExpectedFilesLookLikeNeedsTheirNames) {
+  v1::JobSpec spec = ProgramSpec();
+  spec.mutable_run()->clear_expect();
+  spec.mutable_run()->set_sample_submission("/home/me/sample.csv");
+  (*spec.mutable_run()->mutable_ranges())["y"] = "between(0, 1)";
+  spec.mutable_run()->add_checkpoints("/abs.pt");
+  const std::string errors = Errors(spec);
+  for (const char* words : {"name them in run.expect", "run.ranges.y", "run.checkpoints[0]"}) {
     EXPECT_NE(errors.find(words), errors.npos) << words << "\n" << errors;
   }
 }

@@ -1,6 +1,9 @@
 // Jobs that run a program of their user: folds without a floor and without a Prediction.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tests/server/control/control_core_harness.h"
 
 namespace traind {
@@ -42,6 +45,28 @@ TEST_F(CoreProgramTest, ItsFoldsAreItsAnswerAndNothingIsPublished) {
   EXPECT_EQ(stored.end_reason, JobEndReason::kCompleted);
   EXPECT_FALSE(stored.prediction.has_value());
   EXPECT_TRUE(stored.decisions.empty());
+}
+
+TEST_F(CoreProgramTest, WithoutAMetricThereIsNoScoreAndWithOneThereIs) {
+  const std::string job = Begin(2);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const double told : {none, 0.0}) {
+    const size_t fold = std::isnan(told) ? 1 : 2;
+    const int64_t attempt = house.AttemptOf(job, static_cast<int>(fold));
+    facts::Epoch epoch;
+    epoch.epoch = 1;
+    epoch.val_metric = epoch.best_metric = told;
+    house.Say(attempt, epoch);
+    EXPECT_EQ(house.Stored(job).tasks[fold].score.has_value(), !std::isnan(told));
+    facts::FoldSaved saved = CoreHarness::Saved(true, true);
+    saved.score = told;
+    house.Say(attempt, saved);
+    house.Say(attempt, CoreHarness::Ended());
+    const Job stored = house.Stored(job);
+    EXPECT_EQ(stored.tasks[fold].score.has_value(), !std::isnan(told));
+    ASSERT_TRUE(stored.tasks[fold].member.has_value());
+    EXPECT_EQ(stored.tasks[fold].member->score, 0);
+  }
 }
 
 TEST_F(CoreProgramTest, AFoldThatFailedLeavesTheOthersAnswer) {

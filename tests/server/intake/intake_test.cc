@@ -62,6 +62,22 @@ class IntakeTest : public testing::Test {
   std::unique_ptr<Intake> intake_;
 };
 
+TEST_F(IntakeTest, AProgramRunsForTheOwnersThatAreNamed) {
+  v1::JobSpec run, command, network = GoodSpec();
+  run.mutable_run()->add_command("true");
+  command.mutable_model()->mutable_command()->add_train("true");
+  const Intake all({folder_}, {}, /*programs=*/true);
+  const Intake some({folder_}, {}, /*programs=*/true, {"ada", "bob"});
+  for (const v1::JobSpec* spec : {&run, &command}) {
+    EXPECT_EQ(all.CheckOwner(*spec, "eve"), absl::OkStatus());
+    EXPECT_EQ(some.CheckOwner(*spec, "bob"), absl::OkStatus());
+    const absl::Status refused = some.CheckOwner(*spec, "eve");
+    EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_THAT(refused.message(), HasSubstr("--program-owner eve"));
+  }
+  EXPECT_EQ(some.CheckOwner(network, "eve"), absl::OkStatus());
+}
+
 TEST_F(IntakeTest, AProgramRunsOnlyWhereItIsAllowed) {
   v1::JobSpec spec;
   spec.set_name("mine");

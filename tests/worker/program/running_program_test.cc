@@ -1,6 +1,7 @@
 #include "worker/program/running_program.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,17 +18,17 @@ namespace {
 // A real program under the real keeper.
 class RunningProgramTest : public testing::Test {
  protected:
-  void Start(const std::string& script) {
+  static ProgramStart StartOf(const std::string& script) {
     ProgramStart start;
     start.command = {"/bin/sh", "-c", script};
     start.environment = {"TOLD=yes"};
     start.folder = testing::TempDir();
-    start.keeper = "worker/trainprog";
     char real[4096];
-    ASSERT_NE(realpath(start.keeper.c_str(), real), nullptr);
+    EXPECT_NE(realpath("worker/trainprog", real), nullptr);
     start.keeper = real;
-    Begin(start);
+    return start;
   }
+  void Start(const std::string& script) { Begin(StartOf(script)); }
   void Begin(const ProgramStart& start) {
     auto program = RunningProgram::Start(
         start, {[this](absl::string_view line) { output_.emplace_back(line); },
@@ -83,6 +84,50 @@ TEST_F(RunningProgramTest, ACommandThatIsNotThereIsAnErrorOfTheSystem) {
   Begin(start);
   ASSERT_TRUE(UntilEnd());
   EXPECT_EQ(program_->end()->exec_error, ENOENT);
+}
+
+// What a machine cannot do it says; a program never runs with more than it is to have.
+TEST_F(RunningProgramTest, AProgramWithoutANetworkReachesNoPortAndHasItsLoopback) {
+  ProgramStart start = StartOf(
+      "grep -c : /proc/net/dev; grep -c ' 00000000' /proc/net/route; "
+      "echo $(id -u)");
+  start.offline = true;
+  Begin(start);
+  ASSERT_TRUE(UntilEnd());
+  if (program_->end()->exec_error != 0) {
+    EXPECT_EQ(program_->end()->failed_step, StartStep::kOffline);
+    GTEST_SKIP() << "this machine has no namespaces for its users";
+  }
+  EXPECT_EQ(output_, (std::vector<std::string>{"1", "0", std::to_string(getuid())}));
+}
+
+TEST_F(RunningProgramTest, AProgramThatOwnsItsFoldersWritesToThemAlone) {
+  // /tmp is open to all programs.
+  const std::string own = "own-folder", other = "other-folder";
+  for (const std::string& folder : {own, other}) mkdir(folder.c_str(), 0700);
+  char real[4096];
+  ASSERT_NE(realpath(own.c_str(), real), nullptr);
+  if (std::string(real).rfind("/tmp/", 0) == 0) GTEST_SKIP() << "all of it lies below /tmp";
+  ProgramStart start = StartOf("echo x > in.txt; mkdir deep; mv in.txt deep; cat deep/in.txt; "
+                               "echo y > ../other-folder/out.txt || echo refused; "
+                               "rm -rf ../other-folder; test -d ../other-folder && echo there");
+  start.folder = real;
+  start.writable = {real, "/no/such/folder"};
+  Begin(start);
+  ASSERT_TRUE(UntilEnd());
+  if (program_->end()->exec_error != 0) {
+    EXPECT_EQ(program_->end()->failed_step, StartStep::kOwnFolders);
+    GTEST_SKIP() << "this kernel has no Landlock";
+  }
+  for (const char* line : {"x", "refused", "there"}) {
+    EXPECT_EQ(std::count(output_.begin(), output_.end(), line), 1) << line;
+  }
+}
+
+TEST_F(RunningProgramTest, AProgramGainsNoPrivileges) {
+  Start("grep NoNewPrivs /proc/self/status");
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(output_, std::vector<std::string>{"NoNewPrivs:\t1"});
 }
 
 TEST_F(RunningProgramTest, ASoftStopReachesWhoCatchesItAndNobodyElse) {

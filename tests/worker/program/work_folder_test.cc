@@ -101,6 +101,23 @@ TEST_F(WorkFolder, ManyResultsAreCut) {
   EXPECT_EQ(Names(marks).size(), kMostResults);
 }
 
+TEST_F(WorkFolder, OfManyResultsThoseThatAreWantedStay) {
+  const FileMarks marks = Make();
+  for (size_t i = 0; i < kMostResults + 10; ++i) Write("out/" + std::to_string(i), "x");
+  Write("out/sub.csv", "wanted");
+  size_t left_out = 0;
+  const auto results =
+      FindResults(Path("fold/work"), marks, Path("out"), {"sub.csv"}, &left_out);
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(results->size(), kMostResults);
+  EXPECT_EQ(left_out, 11);
+  EXPECT_EQ(Matched(*results, {"sub.csv"}).size(), 1);
+  const auto all = FindResults(Path("fold/work"), marks, Path("out"), {"[0-9]*"});
+  EXPECT_NE(all.status().message().find("more than 10000 files match '[0-9]*'"),
+            std::string::npos)
+      << all.status();
+}
+
 TEST_F(WorkFolder, EmptyFilesMatchNoPattern) {
   const std::vector<ResultFile> results = {{"sub.csv", "", 0}, {"a/b.csv", "", 5}};
   EXPECT_EQ(Unmatched(results, {"*.csv"}), std::vector<std::string>{"*.csv"});

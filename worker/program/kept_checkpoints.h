@@ -1,0 +1,45 @@
+// Copies of the files that a program resumes from. A program that is killed while it writes one
+// leaves half a file, and fails with it at each start; the copy is whole.
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <string>
+#include <vector>
+
+#include "worker/program/work_folder.h"
+
+namespace traind {
+
+// The files are those of `dir`/work whose names match a pattern, and all of `dir`/checkpoints but
+// those of the Python helper, which keeps two copies itself. Threads: confined to one.
+class KeptCheckpoints {
+ public:
+  // dir: of the fold. patterns: of names relative to `dir`/work.
+  KeptCheckpoints(std::string dir, std::vector<std::string> patterns);
+
+  // Whether one of the files is there.
+  bool Any() const;
+
+  // Copies the files, unless they are as they were at the last time, or somebody has written to one
+  // since `settled`, or writes to one meanwhile. Returns whether there is a new copy.
+  bool Keep(absl::Time settled);
+
+  // The folder of the last copy, relative to `dir`; empty: there is none.
+  std::string LastCopy() const;
+
+  // Moves the files to `dir`/torn and puts the last copy in their place. Returns false where there
+  // is none, where the files are those that were copied, or where it was done before. Errors: those
+  // of the file system.
+  absl::StatusOr<bool> SetAside();
+
+ private:
+  FileMarks Find() const;  // by path in dir
+  std::string InDir(absl::string_view name) const;
+
+  const std::string dir_;
+  const std::vector<std::string> patterns_;
+};
+
+}  // namespace traind
