@@ -257,8 +257,8 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   EXPECT_EQ(event.slots[0].name, "A");
   EXPECT_EQ(event.slots[0].uuid, "GPU-1");
   EXPECT_EQ(event.slots[0].memory_bytes, 5);
-  // Which task runs in a slot is traind's to know.
-  ExpectAllSetBut(slot, {"job", "task", "attempt"});
+  // Which task runs in a slot is traind's to know; what a GPU does comes with heartbeats.
+  ExpectAllSetBut(slot, {"job", "task", "attempt", "figures"});
   // The core decides nothing by these two.
   ExpectAllSetBut(hello, {"version", "engine"});
 }
