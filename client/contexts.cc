@@ -109,7 +109,7 @@ absl::Status WriteContexts(const std::string& path, const ContextFile& file) {
 
 absl::Status ApplyContext(const Environment& environment, const std::string& verb,
                           const std::string& context, std::string& server, std::string& output) {
-  // What concerns no server, or mends the file, must work with a damaged file, too.
+  // Verbs that need no server, or mend the file, must work with a damaged file, too.
   if (verb == "config" || verb == "completion" || verb == "man" || verb == "version") {
     if (server.empty()) server = kDefaultServer;
     if (output.empty()) output = "table";

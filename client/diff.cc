@@ -32,7 +32,7 @@ void Flatten(const Json& value, const std::string& path, Json& into) {
   }
 }
 
-// What became of the Job, as far as two Jobs can be compared by it.
+// The results of a Job by which two Jobs can be compared.
 Json Result(const v1::Job& job) {
   const Json all = Json::parse(ToJson(job));
   Json result = Json::object();

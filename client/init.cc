@@ -34,7 +34,7 @@ constexpr size_t kMostSeen = 1000;      // different values of a column that are
 constexpr size_t kMostClasses = 20;     // of whole numbers
 constexpr size_t kTextCharacters = 40;  // a column with more in the mean holds texts
 
-// What the sample tells about a column.
+// The facts about a column in the sample.
 struct Column {
   std::string name;
   size_t values = 0, numbers = 0, whole = 0, characters = 0, words = 0;
@@ -57,7 +57,7 @@ struct Column {
     return !IsNumber() && values > 0 && characters > kTextCharacters * values && words > 5 * values;
   }
   bool AllDiffer() const { return seen.size() == std::min(values, kMostSeen); }
-  // As traind infers the task.
+  // Whether traind would infer a classification.
   bool IsClass() const {
     return !IsNumber() || seen.size() == 2 ||
            (whole == values && seen.size() <= kMostClasses && values >= 10 * seen.size());

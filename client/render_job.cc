@@ -146,7 +146,7 @@ std::string Epochs(double epochs) {
   return absl::StrFormat(epochs < 1000 ? "%.3g" : "%.0f", epochs);
 }
 
-// What training took of the machine: "utilisation 93 %, memory 130.2 MiB; an epoch: 0.12s of a
+// The machine's use by training: "utilisation 93 %, memory 130.2 MiB; an epoch: 0.12s of a
 // slot".
 std::string ResourcesText(const v1::Report& report) {
   std::vector<std::string> parts;

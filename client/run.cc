@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What decides which interpreter and which modules a command finds. Others, which may be secret, do
-// not travel; --env adds them.
+// These variables decide which interpreter and modules a command finds. Others, which may be
+// secret, do not travel; --env adds them.
 constexpr const char* kTravels[] = {"PATH",
                                     "HOME",
                                     "LANG",

@@ -88,10 +88,10 @@ class TrainingClient {
   absl::Status GetMetrics(const std::string& id, bool follow, absl::Duration limit,
                           const std::function<bool(const v1::MetricsReply&)>& on_reply);
 
-  // As GetMetrics, for the Job's events.
+  // Works like GetMetrics, for the Job's events.
   absl::Status GetEvents(const std::string& id, bool follow, absl::Duration limit,
                          const std::function<bool(const v1::EventsReply&)>& on_reply);
-  // As GetMetrics, for lines of logs.
+  // Works like GetMetrics, for lines of logs.
   absl::Status GetLogs(v1::GetLogsRequest request, absl::Duration limit,
                        const std::function<bool(const v1::LogsReply&)>& on_reply);
   absl::StatusOr<v1::GetSpecReply> GetSpec(const std::string& id_or_name);

@@ -260,7 +260,7 @@ export async function listWorkers() {
   return list(Array.isArray(json) ? json : json.workers).map(toWorker);
 }
 
-// What a page of metrics tells about traind itself.
+// The figures of traind itself on a page of metrics.
 export function toSystem(text) {
   const value = (name) => number((new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text) || [])[1]);
   const started = value('process_start_time_seconds');

@@ -271,7 +271,7 @@ export class CurvesPanel {
     ];
   }
 
-  // What the machine did meanwhile.
+  // The curves of the machine.
   system(job) {
     const names = this.curves.names().filter((name) => !learning.includes(name));
     if (!names.length) return null;

@@ -1,4 +1,4 @@
-// What may be done to a Job, each after a question that tells what follows.
+// The actions on a Job, each after a question that tells what follows.
 
 import {act, now, setBudget} from './api.js';
 import {h} from './dom.js';

@@ -395,7 +395,7 @@ export class JobPage {
   }
 }
 
-// What a running fold has resolved, else what the first trial sets.
+// The settings that a running fold has resolved, else those of the first trial.
 function settingsOf(job) {
   const live = job.folds.find((f) => f.live && f.live.resolved_settings);
   if (live)

@@ -1,4 +1,4 @@
-// What keeps a page up to date: a stream of one Job, or calls that are repeated. Both go on by themselves after
+// Keeps a page up to date by a stream of one Job, or by repeated calls. Both go on by themselves after
 // traind was away, and both stop when their page is left.
 
 import {connection, eventsPath, getJob, toJob} from './api.js';

@@ -1,9 +1,9 @@
 // The lines of a Job's logs, without a document: how calls are joined, and which lines are seen.
 
-// What is kept at most; the oldest go first.
+// At most so many lines are kept; the oldest go first.
 export const kMostLines = 20000;
 
-// Of each log the last so many lines. The next smaller number is taken where traind does not send all at once.
+// So many last lines of each log are asked for; the next smaller number where traind does not send all at once.
 export const kTails = [2000, 300, 40];
 
 // Each call asks again for the lines of so long before the newest one, for the clocks of Workers differ.

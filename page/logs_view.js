@@ -11,7 +11,7 @@ import {choice, crumbs, empty, unanswered} from './ui.js';
 
 const kEveryMs = 1000;
 const kTypingMs = 300;
-// As .logrow in page.css.
+// The height of .logrow in page.css.
 const kRowPx = 20;
 
 const kFilters = ['rank', 'level', 'text', 'since'];

@@ -190,7 +190,7 @@ const kRules = {
 };
 export const ruleWords = (rule) => kRules[rule] || `Rule ${rule}`;
 
-// What changed, in one sentence.
+// Tells the change in one sentence.
 export function decisionWords(d) {
   if (d.from && d.to) return `${d.from} → ${d.to}`;
   return d.to || d.from || '';
@@ -364,7 +364,7 @@ export function figureOf(name, metric) {
   return {label: name.replace(/_/g, ' '), bytes: /_bytes$/.test(name), share: /_(share|ratio)$/.test(name)};
 }
 
-// What training took of the machine; what nobody measured is left out.
+// The machine's use by training; figures that nobody measured are left out.
 export function resourceFacts(report) {
   const known = (x) => x !== null && x !== undefined;
   const used = known(report.utilisation) ? Number(report.utilisation) : null;
@@ -386,7 +386,7 @@ export function resourceFacts(report) {
   ];
 }
 
-// What belongs to learning, in the order in which people look at it; the rest belongs to the machine.
+// Metrics of learning, in the order in which people look at them; all others are of the machine.
 export const learning = [
   'val_metric',
   'val_loss',

@@ -25,7 +25,7 @@ struct Config {
   bool standalone = false;
   std::string state_dir;                  // absolute
   std::string listen = "127.0.0.1:7070";  // port 0: any free one
-  // Of the HTTP port; empty: there is none.
+  // The address of the HTTP port; empty: there is none.
   std::string http;
   std::vector<std::string> http_hosts;  // further names of this host in HTTP requests
   std::vector<std::string> data_roots;  // absolute, links resolved
@@ -36,14 +36,14 @@ struct Config {
   bool http_tls = false;  // the HTTP port speaks TLS, too
   // Only the user of this process and root may call; set for loopback without tokens alone.
   bool own_user_only = false;
-  std::vector<Quota> quotas;      // replace quotas of the same owners and labels
-  std::set<std::string> scripts;  // SHA-256 of users' models that may run, or "any"
-  bool programs = false;          // Jobs may run programs of their users
+  std::vector<Quota> quotas;             // replace quotas of the same owners and labels
+  std::set<std::string> scripts;         // SHA-256 of users' models that may run, or "any"
+  bool programs = false;                 // Jobs may run programs of their users
   std::set<std::string> program_owners;  // whose Jobs; empty: all
-  std::string on_end;             // absolute path of a program; empty: none
-  RetentionLimits retention;      // bytes: kNoLimit where disk_share counts
-  double disk_share = 0.25;       // of its file system, that the state folder may take
-  bool accept_loss = false;       // see SqliteStoreOptions
+  std::string on_end;                    // absolute path of a program; empty: none
+  RetentionLimits retention;             // bytes: kNoLimit where disk_share counts
+  double disk_share = 0.25;              // of its file system, that the state folder may take
+  bool accept_loss = false;              // see SqliteStoreOptions
   LogLevel log_level = LogLevel::kInfo;
   bool log_json = false;  // an object per line
   std::string log_file;   // empty: stderr

@@ -68,7 +68,7 @@ class Coordinator {
   std::unique_ptr<TrainingService> service_;
   std::unique_ptr<Gate> gate_;                   // null: no TLS
   std::unique_ptr<WorkerOwners> worker_owners_;  // null: no TLS
-  // Of the ports for clients; null: any user of this machine may call.
+  // The users who may call at the ports for clients; null: any user of this machine may.
   std::unique_ptr<LocalUsers> grpc_users_, http_users_;
   std::unique_ptr<HttpGateway> http_;          // null: --http off
   std::unique_ptr<GrpcServer> server_;         // for clients, and for Workers unless standalone

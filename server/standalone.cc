@@ -127,8 +127,8 @@ absl::Status WorkerSupervisor::Spawn() {
   return absl::OkStatus();
 }
 
-// Of traind's children only Workers are reaped here; a Worker of an earlier traind is a child of
-// init.
+// Only the Workers among traind's children are reaped here; a Worker of an earlier traind belongs
+// to init.
 void WorkerSupervisor::ReapWorkers() {
   children_.erase(std::remove_if(children_.begin(), children_.end(),
                                  [](pid_t child) { return waitpid(child, nullptr, WNOHANG) != 0; }),

@@ -93,7 +93,7 @@ struct Progress {
   std::vector<Field> Fields();
 };
 
-// What a TRAIN Attempt took of its machine, as the Worker of rank 0 measured it: told when training
+// The resources that a TRAIN Attempt used, measured by the Worker of rank 0: told when training
 // has started, then with `summary` alone, and before Ended.
 struct Resources {
   static constexpr char kType[] = "resources";

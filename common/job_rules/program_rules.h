@@ -18,7 +18,7 @@ inline constexpr char kProgramKind[] = "program";
 // The kind whose programs train on the rows of `data` and answer for them (CommandSpec).
 inline constexpr char kCommandKind[] = "command";
 
-// What may stand in an argument and is replaced, with the braces.
+// The words that are replaced in an argument, with their braces.
 inline constexpr const char* kPlaceholders[] = {"{fold}", "{folds}", "{seed}", "{epochs}"};
 
 struct PlaceholderValues {
@@ -47,7 +47,7 @@ inline constexpr char kSettingPath[] = "model.command.settings.";
 // Replaces the placeholders, and {{word}} by {word}.
 std::string FillPlaceholders(absl::string_view argument, const PlaceholderValues& values);
 
-// What is wrong with the name of an expected file: "is an absolute path", "leads out of the
+// Says what is wrong with the name of an expected file: "is an absolute path", "leads out of the
 // folder"; empty: nothing.
 std::string PatternProblem(absl::string_view pattern);
 

@@ -32,7 +32,7 @@ absl::Status PointTo(const std::string& state_dir, const std::string& job, int n
   return SwitchCurrent(state_dir, job, number);
 }
 
-// What a user's programs left has been copied; the folders in which they worked may be large.
+// The files that a user's programs left were copied; the folders in which they worked may be large.
 void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) {
   std::error_code ignored;
   std::filesystem::remove_all(absl::StrCat(state_dir, "/", ProgramsDir(job)), ignored);

@@ -4,7 +4,7 @@
 
 namespace traind {
 
-// What may stand at the top of a spec in place of a field of a section: `budget: 60s` is
+// A key at the top of a spec that stands for a field of a section: `budget: 60s` is
 // `budget: {time: 60s}`, and `target: price` is `data: {target: price}`.
 struct ShortForm {
   absl::string_view key;

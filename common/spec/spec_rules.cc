@@ -248,7 +248,7 @@ void FillRunShares(v1::BudgetSpec& budget) {
   if (!budget.has_reserve_share()) {
     budget.set_reserve_share(window_s > 0 ? std::min(kMostShare, held_s / window_s) : kShare);
   }
-  // What one program needed to end tells little of the next one.
+  // The time that one program needed to end tells little about the next one.
   if (!budget.has_reserve_least()) {
     budget.mutable_reserve_least()->set_seconds(static_cast<int64_t>(std::ceil(held_s)));
   }
@@ -429,8 +429,8 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
   ChooseModel(spec);
   FillArchitecture(*spec.mutable_model());
   if (spec.model().has_command()) FillRunShares(*spec.mutable_budget());
-  const bool several = spec.model().has_automatic() || spec.has_search() ||
-                       spec.model().command().beside_size() > 0;
+  const bool several =
+      spec.model().has_automatic() || spec.has_search() || spec.model().command().beside_size() > 0;
   if (several && spec.predictions().ensemble().empty()) {
     spec.mutable_predictions()->set_ensemble("greedy");
   }

@@ -364,7 +364,7 @@ class Binder {
                absl::StrCat(path, " is ", found, "; ", WhatToWrite(at, path, field, element)));
   }
 
-  // What a value of the wrong kind should have been.
+  // Says how to write a value that is of the wrong kind.
   std::string WhatToWrite(const YamlNode& at, const std::string& path, const FieldDescriptor& field,
                           bool element) const {
     const bool list = field.is_repeated() && !field.is_map() && !element;

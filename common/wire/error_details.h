@@ -1,4 +1,4 @@
-// What an error tells programs besides its text.
+// The data that an error carries for programs besides its text.
 #pragma once
 
 #include <absl/status/status.h>

@@ -8,7 +8,7 @@
 namespace traind {
 
 struct Caller {
-  // Of the token; empty where nobody needs one (loopback, --insecure): such a caller may do
+  // The token's name; empty where nobody needs one (loopback, --insecure): such a caller may do
   // everything.
   std::string name;
   Role role = Role::kAdmin;

@@ -1,4 +1,4 @@
-// What stands before the calls of a port that needs tokens: who calls, and the record of it.
+// The check before the calls of a port that needs tokens: it tells who calls, and records it.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -24,8 +24,8 @@ class Gate {
 
   explicit Gate(const std::string& state_dir) : tokens_(state_dir), audit_(state_dir) {}
 
-  // As TokenBook::Check. Refused calls are recorded, at most kMostRefusals in each minute: nobody
-  // pushes other lines out of the record by calls without a token.
+  // Checks a call as TokenBook::Check does. It records refusals, at most kMostRefusals a minute:
+  // nobody pushes other lines out of the record by calls without a token.
   absl::StatusOr<Caller> Admit(absl::string_view method, absl::string_view authorization,
                                bool has_certificate, absl::Time now);
   // Records how a call ended that may change something. rpc: "CancelJob", of TrainingService.

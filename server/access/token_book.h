@@ -59,7 +59,7 @@ class TokenBook {
   bool Knows(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What changes whenever the file is replaced.
+  // Identifies a version of the file: each replacement has another one.
   struct Version {
     uint64_t inode = 0;
     int64_t bytes = 0, changed_ns = 0;

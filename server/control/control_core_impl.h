@@ -345,7 +345,7 @@ class ControlCore::Impl {
   void LoseWorker(WorkerState& worker, const char* why);
   absl::Time NextWorkerCheck() const;
   void StoreWorker(WorkerState& worker);
-  // What the scheduler has to know of a Worker; all of its slots are free.
+  // Describes a Worker to the scheduler, with all of its slots free.
   static WorkerSlots SlotsOf(const WorkerState& worker);
   // Each brings indexes up to date. NoteWorker: all, after a change of the Worker but of last_seen;
   // NoteSlots: after a change of what its slots do; NoteAttempts: of what it runs without slots.
@@ -403,7 +403,7 @@ class ControlCore::Impl {
   std::map<Urgency, JobEntry*> prepare_queue_;
   TrainQueues train_queue_;
   OwnerShares shares_;
-  // As of noted_at_: those in front of the line, and when each may start.
+  // The Jobs in front of the line at noted_at_, and when each may start.
   std::vector<std::pair<Urgency, absl::Time>> line_;
   absl::Time noted_at_ = absl::InfinitePast();
   absl::Time prepares_noted_at_ = absl::InfinitePast();

@@ -1,4 +1,4 @@
-// What the control core keeps besides what is stored: of Jobs, Attempts, Workers and quotas.
+// The control core's own state of Jobs, Attempts, Workers and quotas, besides the stored one.
 // Threads: plain values, owned by the core.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What Jobs are told that wait: what they lack, their place, and when they may start.
+// Tells waiting Jobs what they lack, their place in the line, and when they may start.
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 
 namespace traind {
 
-// What a B9 Decision says of the Job's further trials. A Job has each at most once.
+// A note about the Job's further trials, which a B9 Decision makes. A Job has each at most once.
 struct TrialNote {
   enum Kind {
     kNone,

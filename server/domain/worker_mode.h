@@ -1,4 +1,4 @@
-// What a Worker takes, and what is told of it besides its slots.
+// Which tasks a Worker takes, and the facts about it besides its slots.
 #pragma once
 
 #include <absl/time/time.h>

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kBlockBytes = 16 << 10;       // that a stream sends at once
 constexpr size_t kConnectionBytes = 32 << 10;  // for a request's line and headers
-// As gRPC: no version before 1.2.
+// The versions that gRPC allows, too: none before 1.2.
 constexpr char kTlsPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 constexpr absl::Duration kSweepEvery = absl::Seconds(1);
 // A client may send so much beyond the limit: many read no answer before they have sent all.
@@ -80,7 +80,7 @@ struct HttpServer::Exchange {
   }
 };
 
-// What libmicrohttpd calls, on its thread.
+// The functions that libmicrohttpd calls, on its thread.
 struct HttpCallbacks {
   using Exchange = HttpServer::Exchange;
   using Connection = HttpServer::Connection;

@@ -165,7 +165,7 @@ HttpResponse JsonResponse(std::string json) {
   return response;
 }
 
-// What a request's text was read into, with the places of what it says.
+// A request's text after it was read: its mistakes, and the places of its fields.
 struct Bound {
   std::vector<SpecProblem> problems;
   std::map<std::string, std::string> places;

@@ -31,7 +31,7 @@ std::string MetricsPage(const MetricsInput& input);
 
 inline constexpr size_t kMostJobsTold = 50;
 
-// What /proc tells of this process.
+// The figures of this process in /proc.
 struct ProcessFigures {
   double cpu_s = 0;
   double started_s = 0;  // since the epoch

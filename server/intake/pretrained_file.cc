@@ -25,7 +25,7 @@ constexpr uintmax_t kMostBytes = uintmax_t{16} << 30;
 constexpr size_t kMostMapBytes = 1 << 20;
 constexpr size_t kMostConfigBytes = 64 << 10;
 constexpr int kDeepestConfig = 32;
-// What transformers' own Trainer starts from, and what AutoGluon fine-tunes images with.
+// The rates that transformers' own Trainer and AutoGluon (for images) start with.
 constexpr double kTextFineTuningRate = 5e-5, kImageFineTuningRate = 1e-4;
 
 absl::Status TakeFile(v1::PretrainedSpec& spec, const DataFiles& files) {

@@ -54,7 +54,7 @@ class LoopFigures {
     DurationCounts commits;  // of the store
     uint64_t events = 0;
     std::map<std::pair<JobState, JobEndReason>, uint64_t> ended;
-    // Of the Jobs with a deadline that were not cancelled.
+    // Counts Jobs with a deadline that were not cancelled.
     uint64_t deadlines_met = 0;
     uint64_t deadlines_missed = 0;
   };

@@ -48,7 +48,7 @@ struct JobReport {
   // acceptance to the reserve; nullopt without a deadline, and before the Job has ended.
   std::optional<double> used_share;
   int revisions = 0;  // of the Plan, the first one not counted
-  // Of the folds' Attempts that were measured. 0 and nullopt: none tells.
+  // Measured on the folds' Attempts. 0 and nullopt: none was measured.
   std::optional<double> utilisation;  // mean over their time
   int64_t peak_memory_bytes = 0, peak_device_bytes = 0;
   std::optional<double> energy_joules;

@@ -1,4 +1,4 @@
-// What the record of a call says of it, whichever way the call came.
+// The names by which a call is recorded, whether it came by gRPC or HTTP.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -10,7 +10,7 @@
 
 namespace traind {
 
-// What stands before the calls of a port; null: nothing of that kind. Both outlive the services.
+// The checks before the calls of a port; null: there is no such check. Both outlive the services.
 struct CallChecks {
   Gate* gate = nullptr;               // callers have tokens, which gRPC has checked by now
   const LocalUsers* users = nullptr;  // callers are users of this machine

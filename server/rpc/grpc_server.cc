@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, credentials, &server->port_);
   Configure(builder, services);
-  // What gRPC writes of a port that is taken says less than the error below.
+  // gRPC's own message about a port that is taken says less than the error below.
   if (security == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   server->server_ = builder.BuildAndStart();
   gpr_set_log_function(nullptr);  // the usual one

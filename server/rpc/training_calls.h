@@ -1,4 +1,4 @@
-// What traind does for its clients: the calls of proto/training_service.proto.
+// The calls of proto/training_service.proto, which traind answers for its clients.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -30,7 +30,7 @@ namespace traind {
 
 class GrpcWorkerGateway;
 
-// What a call is answered with; called exactly once, from any thread. Until then the caller keeps
+// Takes the answer of a call; called exactly once, from any thread. Until then the caller keeps
 // request and reply.
 using Done = std::function<void(const absl::Status&)>;
 

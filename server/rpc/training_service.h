@@ -35,7 +35,7 @@ class TrainingService final
   explicit TrainingService(TrainingCalls* calls, CallChecks checks = {})
       : calls_(calls), checks_(checks) {}
 
-  // Of the calls that are no streams.
+  // Returns the figures of the calls that are no streams.
   CallFigures::Counts figures() const { return figures_.counts(); }
 
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,

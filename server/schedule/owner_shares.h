@@ -24,7 +24,7 @@ class OwnerShares {
   // In device-seconds.
   double Of(const std::string& owner, absl::Time now) const;
 
-  // What slots count that are held now, before they have been used: as if for ten minutes. Owners
+  // The use that slots count for while they are held: as if for ten minutes already. Owners
   // without a past get equal numbers of slots.
   static double Held(int slots) { return 600.0 * slots; }
 
@@ -32,8 +32,8 @@ class OwnerShares {
   struct Use {
     double ended_s = 0;  // as of `at`
     absl::Time at = absl::UnixEpoch();
-    // Of running folds: the sum of their slots, and of slots x the seconds since the epoch at which
-    // they began.
+    // The sums over running folds: of their slots, and of slots x the seconds since the epoch at
+    // which they began.
     double slots = 0;
     double began_s = 0;
   };

@@ -78,7 +78,7 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::
                                   SlotBoard& board,
                                   size_t most = std::numeric_limits<size_t>::max());
 
-// What a fold waits for.
+// The reason why a fold waits.
 struct Outlook {
   bool one_worker = false;  // some Worker has slots enough, if they were free
   int free = 0;             // that it could have now: the most on one Worker, or of one pool

@@ -14,7 +14,7 @@ constexpr char kHeader[] = "SQLite format 3";  // with its final 0
 constexpr int kHeaderBytes = 100;
 constexpr int kReservedAt = 20;  // in the header
 
-// What SQLite takes for the file; the real one follows in memory.
+// The file as SQLite sees it; the real one follows in memory.
 struct File {
   sqlite3_file base;
   bool has_checksums;

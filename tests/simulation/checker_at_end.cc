@@ -1,4 +1,4 @@
-// What must hold at the end of a history: of each Job, and of the slots.
+// Checks the end of a history: of each Job, and of the slots.
 #include <algorithm>
 
 #include "tests/simulation/history_checker.h"

@@ -20,7 +20,7 @@ struct SimWorker::Rank {
   double row_share = 1;
   bool plan_cut = false;
 
-  // Of a gang that spans Workers.
+  // Whether its gang spans Workers.
   bool spans = false;
   int first_rank = 0;
   bool gathered = false;  // waits for the others, or has met them

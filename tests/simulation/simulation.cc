@@ -62,7 +62,8 @@ class Scenario {
   }
 
   World world_;
-  // Of their own: the other choices are those of a world without `after`, and without an operator.
+  // Chances of their own, so that the other choices stay those of a world without `after` and
+  // operator.
   Chance of_after_, of_operator_;
   Disk disk_;
   const With with_;

@@ -44,7 +44,7 @@ struct DaemonOptions {
   absl::Duration stop_grace = absl::Seconds(5);
   // Reads as ready when the process is to stop (a signalfd or an eventfd); not owned.
   int stop_fd = -1;
-  // What a state folder of its own may hold besides the files of running Jobs.
+  // The most bytes in a state folder of its own besides the files of running Jobs.
   int64_t own_folder_bytes = int64_t{20} << 30;
   DriverVersions driver;   // of the GPUs
   WorkerCoreOptions core;  // state_dir is filled in

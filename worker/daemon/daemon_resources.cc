@@ -14,7 +14,7 @@ constexpr absl::Duration kReadEvery = absl::Milliseconds(500);
 
 }  // namespace
 
-// Of running folds, each half second.
+// Reads the resources that running folds use, each half second.
 void Daemon::ReadResources(absl::Duration now) {
   if (now < read_resources_) return;
   read_resources_ = now + kReadEvery;

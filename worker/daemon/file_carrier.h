@@ -24,7 +24,7 @@
 
 namespace traind::worker {
 
-// What an Attempt has written and traind lacks.
+// The files that an Attempt has written and traind lacks.
 struct SendRequest {
   int64_t attempt = 0;
   std::string job;

@@ -23,7 +23,7 @@ double TicksToSeconds(int64_t ticks) {
   return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-// Of all its threads, each of which may have children.
+// Returns the children of all its threads, each of which may have some.
 std::set<pid_t> ChildrenOf(pid_t pid) {
   std::set<pid_t> children;
   const std::string folder = absl::StrCat("/proc/", pid, "/task");

@@ -1,4 +1,4 @@
-// What processes and the machine use, as /proc tells.
+// The resources that processes and the machine use, read from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -12,10 +12,10 @@ struct ProcessFigures {
   int64_t resident_bytes = 0;
 };
 
-// Of the process and its descendants; zeros: there is no such process. Threads: safe.
+// Sums over the process and its descendants; zeros: there is no such process. Threads: safe.
 ProcessFigures FiguresOf(pid_t pid);
 
-// Of all cores of the machine since its start.
+// Times of all cores of the machine since its start.
 struct MachineTime {
   double all_s = 0;
   double steal_s = 0;  // that its host gave to others

@@ -6,7 +6,7 @@
 
 namespace traind::worker {
 
-// Of /proc/PID/stat.
+// The fields of /proc/PID/stat that are used.
 struct ProcessStat {
   bool exists = false;
   int64_t major_faults = 0;

@@ -17,7 +17,7 @@ constexpr double kTellsAfterS = 1;    // in the sum; shorter tasks say nothing
 constexpr int kLineEpochs = 10;
 constexpr absl::Duration kLineEvery = absl::Seconds(1);
 
-// What is told of all GPUs together; below 0 where none of them tells it.
+// Sums and means over all GPUs; below 0 where no GPU tells the figure.
 struct Devices {
   double utilisation = -1, memory_bytes = -1, power_watts = -1, temperature_celsius = -1;
   double energy_joules = -1;

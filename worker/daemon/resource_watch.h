@@ -1,5 +1,5 @@
-// What training Attempts take of this machine: figures for their metrics, lines for their logs and
-// the sum at their end.
+// The resources of this machine that training Attempts use: figures for their metrics, lines for
+// logs, the sum at their end.
 #pragma once
 
 #include <absl/time/time.h>

@@ -84,7 +84,7 @@ void WorkerCore::Start(TaskStart task, absl::Duration now) {
   }
   if (shutdown_) return ReportEnded(id, {AttemptEndReason::kShutdown, "the Worker is ending"});
   // A Rank that predicts a file publishes by itself; in a folder of its own nobody would see it.
-  // Of a gang the Worker of rank 0 has the predictions.
+  // A gang's predictions are with the Worker of rank 0.
   if (!UsesModels(attempt.task.kind) && !own_folder_ && attempt.task.first_rank == 0) {
     publish_schedule_.Started(attempt.task, now);
   }

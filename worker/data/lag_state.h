@@ -1,4 +1,4 @@
-// What a forecast by lags was fitted to, for the file of its model.
+// The state of a fitted forecast by lags, for the file of its model.
 #pragma once
 
 #include <cstdint>

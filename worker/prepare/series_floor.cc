@@ -13,7 +13,7 @@
 namespace traind {
 namespace {
 
-// Of those whose differences are looked at.
+// At most so many series and rows are looked at for their differences.
 constexpr size_t kMostSeries = 50;
 constexpr ptrdiff_t kMostRows = 2000;
 constexpr double kNearlyAsMuch = 0.9;

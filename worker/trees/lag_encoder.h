@@ -50,7 +50,7 @@ class LagEncoder final : public TreeColumns {
   LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& columns,
              const SampleShape& shape, const std::string& time, LagState state);
 
-  // What was chosen and measured on the training rows.
+  // The values that were chosen and measured on the training rows.
   const LagState& state() const { return state_; }
 
   // The training rows, some of them several times, forecast from different rows before them.

@@ -24,7 +24,7 @@ _PART_BYTES = 2 << 20
 
 
 class TraindWarning(UserWarning):
-    """What traind says about a spec that it has taken."""
+    """traind's answer to a spec that it has taken."""
 
 
 class Client:
@@ -100,7 +100,7 @@ class Client:
         return Job(self, {"id": id}).refresh()
 
     def plan(self, spec: Any) -> Dict[str, Any]:
-        """What submit() would do with a spec: the resolved spec, the plan, what would be cut, the estimated time."""
+        """Tells what submit() would do with a spec: the resolved spec, the plan, what would be cut, the estimated time."""
         files: List[str] = []
         if isinstance(spec, dict):
             spec, files = self._resolved(spec)

@@ -88,7 +88,7 @@ _CLASSES = {
 }
 
 _OUTSIDE = "outside the data roots"
-# As traind writes a mistake: [FILE:LINE:COLUMN: error: ][PATH: ]MESSAGE
+# traind writes a mistake as [FILE:LINE:COLUMN: error: ][PATH: ]MESSAGE
 _POSITION = re.compile(r"^(?:[^\s:]*:)?(\d+):(\d+): (?:error: )?")
 _PATH = re.compile(r"^([a-z_][a-z0-9_]*(?:[.\[][a-z0-9_.\[\]*]*)?): ")
 

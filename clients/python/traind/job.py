@@ -19,7 +19,7 @@ _RECONNECT_S = 0.2
 
 
 class Job:
-    """What was submitted, as the server knows it. The properties tell what was read last; `refresh()` reads it again.
+    """A submitted Job, as the server knows it. The properties tell what was read last; `refresh()` reads it again.
 
     Threads: confined to one.
     """
@@ -197,7 +197,7 @@ class Job:
         return self.submit_predict(data, budget).wait(progress).predictions()
 
     def submit_predict(self, data: Any, budget: Any = None) -> "Job":
-        """As predict, but returns the Job that predicts at once."""
+        """Works like predict, but returns the predicting Job at once."""
         return self._client.submit_predict(self.id, data, budget, self._labels,
                                            data.index if is_frame(data) else None)
 

@@ -104,7 +104,7 @@ class Transport:
 
     def open(self, method: str, path: str, body: Optional[bytes] = None, headers: Optional[Dict[str, str]] = None,
              timeout: Optional[float] = None, repeatable: bool = True) -> http.client.HTTPResponse:
-        """As _send, repeated while the server is not there; only `repeatable` calls are sent twice."""
+        """Works like _send, but is repeated while the server is not there; only `repeatable` calls are sent twice."""
         end = time.monotonic() + self._retry_s
         pause = 0.05
         while True:

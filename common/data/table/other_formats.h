@@ -1,4 +1,4 @@
-// What users often have in place of a CSV file with plain numbers: what it is, and how to write it.
+// Recognizes files that users often have in place of a CSV file, and says how to write them as one.
 //
 // Threads: all functions are safe.
 #pragma once

@@ -1,4 +1,4 @@
-// What the later rows of a forecast's series must be like.
+// Checks the later rows of a forecast's series.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ bool IsBertPunctuation(uint32_t c);
 bool IsLetter(uint32_t c);
 bool IsNumber(uint32_t c);
 bool IsBlank(uint32_t c);
-// Of the blocks that BERT reads character by character.
+// Whether it is in one of the blocks that BERT reads character by character.
 bool IsHan(uint32_t c);
 
 // Appends the lower-case form.

@@ -21,9 +21,7 @@ namespace {
 constexpr int kDeepest = 64;
 constexpr int32_t kMostIds = 4'000'000;
 
-absl::Status Wrong(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
+absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
 absl::Status Unsupported(absl::string_view part, absl::string_view type) {
   return Wrong(absl::StrCat(part, " of type '", type,
@@ -183,7 +181,7 @@ class JsonTokenizerReader {
     return absl::OkStatus();
   }
 
-  // What stands around a single text. The network answers from its first token.
+  // The tokens around a single text. The network answers from the first one.
   absl::Status ReadTemplate() {
     const Json& processor = Member(json_, "post_processor");
     const std::string type = TypeOf(processor);

@@ -1,4 +1,4 @@
-// What the `tokenizers` library does to each character, as tables in ascending order.
+// Tables of what the `tokenizers` library does to each character, in ascending order.
 #pragma once
 
 #include <cstddef>

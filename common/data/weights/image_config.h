@@ -1,4 +1,4 @@
-// What a pretrained network for images sees, from its config.json as timm writes it.
+// The images that a pretrained network takes, from its config.json as timm writes it.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -9,7 +9,7 @@
 namespace traind {
 
 struct ImageConfig {
-  // Of the pixels, per channel (red, green, blue), with black as 0 and white as 1. Where the file
+  // Statistics of the pixels per channel (red, green, blue); black is 0, white is 1. Where the file
   // says nothing they are those of ImageNet.
   std::array<double, 3> mean{0.485, 0.456, 0.406};
   std::array<double, 3> deviation{0.229, 0.224, 0.225};

@@ -32,7 +32,7 @@ using Tensors = std::vector<at::Tensor>;
 
 constexpr uint64_t kSeedsOfLayer = 3;  // number of dropouts in a layer
 constexpr uint64_t kSeedsAround = 4;   // of those before and after the layers
-// What the libraries' networks start with.
+// The initial values of the libraries' networks.
 constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
 constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
 
@@ -237,7 +237,7 @@ absl::StatusOr<std::unique_ptr<Model>> CreateBertEncoder(const ModelSpec& spec,
                      ": its sizes are in the config.json of model.pretrained.folder"));
   }
   ASSIGN_OR_RETURN(const TextConfig config, ParseTextConfig(architecture, spec.pretrained->config));
-  // Of the shape's ids, the last one is of an empty text, which no such tokenizer makes.
+  // The shape's last id stands for an empty text, which no such tokenizer makes.
   if (shape.vocabulary - 1 > config.vocabulary) {
     return absl::InvalidArgumentError(
         absl::StrCat("model.pretrained.folder: the tokenizer has ids up to ", shape.vocabulary - 2,

@@ -43,7 +43,7 @@ struct CnnBlock {
   }
 };
 
-// What a block makes of its input.
+// The sizes of a block's input and output.
 struct BlockSizes {
   int64_t in = 0, width = 0, stride = 1;
   bool bottleneck = false;  // three convolutions, and four times the width goes out

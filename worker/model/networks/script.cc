@@ -44,7 +44,7 @@ absl::Status Wrong(const plain::ScriptSpec& spec, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("model.script: ", spec.file, ": ", what));
 }
 
-// What a message of torch says, and where. It ends with a stack trace; what went wrong within a
+// A message of torch and its place. It ends with a stack trace; what went wrong within a
 // module stands before that, behind the module's lines.
 struct TorchError {
   std::string what, where;
