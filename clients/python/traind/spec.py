@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, List, Tuple
 
 # The fields that name files which traind reads (`path: true` in proto/job.proto). They must be absolute.
 PATH_FIELDS = ("data.train", "data.test", "data.image.labels", "data.image.test_labels", "data.text.model_file",
-               "model.command.code", "model.pretrained.file", "model.pretrained.folder", "model.pretrained.map_file",
-               "model.script.file", "predict.data", "run.folder", "run.results")
+               "model.command.code", "model.command.sample_submission", "model.pretrained.file", "model.pretrained.folder",
+               "model.pretrained.map_file", "model.script.file", "predict.data", "run.folder", "run.results",
+               "run.sample_submission")
 
 
 def duration_text(value: Any) -> str:
