@@ -93,7 +93,8 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
             "power_watts resident_bytes samples_per_s steal step steps_per_s temperature_celsius "
             "type utilisation ");
   EXPECT_EQ(keys(Encode(FromProcess(Epoch{}))),
-            "attempt best_metric epoch epoch_s evaluate_s row_share step train_loss type val_loss "
+            "attempt best_metric epoch epoch_s evaluate_s head_only row_share step train_loss type "
+            "val_loss "
             "val_metric ");
   EXPECT_EQ(keys(Encode(FromProcess(CheckpointSaved{}))),
             "attempt best_metric bytes epoch manifest save_ms sha256 step type ");
