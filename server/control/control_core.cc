@@ -469,12 +469,11 @@ void ControlCore::Impl::CloseTurn() {
     time_stored_ = now_;
   }
   turn_.next_wakeup = std::min(NextWorkerCheck(), quota_check_at_);
+  const absl::Time soon = now_ + absl::Milliseconds(1);
   if (shares_changed_) {
-    turn_.next_wakeup = std::min(turn_.next_wakeup, shares_at_ + kWalkInterval);
+    turn_.next_wakeup = std::min(turn_.next_wakeup, std::max(shares_at_ + kWalkInterval, soon));
   }
-  if (std::exchange(more_to_start_, false)) {
-    turn_.next_wakeup = std::min(turn_.next_wakeup, now_ + absl::Milliseconds(1));
-  }
+  if (std::exchange(more_to_start_, false)) turn_.next_wakeup = std::min(turn_.next_wakeup, soon);
   if (!wakeups_.empty()) {
     turn_.next_wakeup = std::min(turn_.next_wakeup, wakeups_.begin()->first.first);
   }

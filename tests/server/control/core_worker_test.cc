@@ -290,6 +290,23 @@ TEST(OwnFolderTest, AJobWhoseFilesDoNotTravelWaitsForAnotherWorkerAndHoldsUpNobo
   EXPECT_EQ(h.core().FindJob(a)->attempts[0].worker, "shared");
 }
 
+// Where much runs, Plans follow the shares of the slots together, a moment later.
+TEST(WorkerTest, AFurtherJobBesideManyFoldsAsksForALaterTurn) {
+  CoreOptions options;
+  options.lease = absl::Minutes(5);
+  CoreHarness h(options);
+  Job many = h.MakeJob("a", 100);
+  many.spec.budget = absl::Minutes(10);
+  const std::string id = h.SubmitJob(std::move(many));
+  h.Attach("w", 100);
+  h.PrepareJob(id);
+  h.Wait(absl::Seconds(5));
+  const std::string other = h.SubmitJob(h.MakeJob("b"));
+  // Its folds join those that share the slots; CoreHarness refuses a turn that wants itself at once.
+  const Turn turn = h.Say(h.AttemptOf(other, 0), CoreHarness::Table());
+  EXPECT_GT(turn.next_wakeup, h.now);
+}
+
 TEST(RestoreTest, TenThousandQueuedJobsAreThereAgain) {
   CoreHarness h;
   std::vector<Event> events;
