@@ -302,7 +302,8 @@ TEST(WorkerTest, AFurtherJobBesideManyFoldsAsksForALaterTurn) {
   h.PrepareJob(id);
   h.Wait(absl::Seconds(5));
   const std::string other = h.SubmitJob(h.MakeJob("b"));
-  // Its folds join those that share the slots; CoreHarness refuses a turn that wants itself at once.
+  // Its folds join those that share the slots; CoreHarness refuses a turn that wants itself at
+  // once.
   const Turn turn = h.Say(h.AttemptOf(other, 0), CoreHarness::Table());
   EXPECT_GT(turn.next_wakeup, h.now);
 }
