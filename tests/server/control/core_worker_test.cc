@@ -308,6 +308,29 @@ TEST(WorkerTest, AFurtherJobBesideManyFoldsAsksForALaterTurn) {
   EXPECT_GT(turn.next_wakeup, h.now);
 }
 
+TEST(WorkerTest, AsManyPreparesAsAreAllowedRunAndTheNextComesWhenOneHasEnded) {
+  CoreOptions options;
+  options.max_prepares = 1;
+  CoreHarness h(options);
+  std::vector<std::string> jobs;
+  for (const char* name : {"a", "b", "c"}) {
+    Job job = h.MakeJob(name);
+    job.spec.budget = absl::Minutes(10);  // one that is due within a minute does not wait
+    jobs.push_back(h.SubmitJob(std::move(job)));
+  }
+  h.Attach("w", 1);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    ASSERT_EQ(h.core().FindJob(jobs[i])->attempts.size(), 1u) << i;
+    if (i + 1 < jobs.size()) {
+      EXPECT_TRUE(h.core().FindJob(jobs[i + 1])->attempts.empty()) << i;
+    }
+    const int64_t prepare = h.AttemptOf(jobs[i], 0);
+    h.Say(prepare, CoreHarness::Table());
+    h.Say(prepare, facts::FloorReady{"prior", 0.5});
+    h.Say(prepare, CoreHarness::Ended());
+  }
+}
+
 TEST(RestoreTest, TenThousandQueuedJobsAreThereAgain) {
   CoreHarness h;
   std::vector<Event> events;
