@@ -365,6 +365,11 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Resources& fact) {
 
 void ControlCore::Impl::Apply(LiveAttempt& live, facts::Importance& fact) {
   if (live.kind != TaskKind::kTrain) return;
+  for (Attempt& row : Edit(*live.job).attempts) {
+    if (row.id != live.id) continue;
+    if (row.columns_told) return;  // A Worker that has got no Ack tells it again.
+    row.columns_told = true;
+  }
   for (size_t i = 0; i < fact.columns.size(); ++i) {
     AddMetric(live, 0, 0, absl::StrCat(kImportanceMetric, fact.columns[i]), fact.drops[i]);
   }

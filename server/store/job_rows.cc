@@ -80,7 +80,7 @@ auto AttemptColumns(T& a) {
                   a.seed, a.trial, a.first_step, a.resources.summary, a.resources.seconds,
                   a.resources.epochs, a.resources.utilisation, a.resources.advice,
                   a.resources.cpu_s, a.resources.energy_joules, a.resources.peak_memory_bytes,
-                  a.resources.peak_device_bytes);
+                  a.resources.peak_device_bytes, a.columns_told);
 }
 
 template <typename T>
@@ -238,7 +238,7 @@ absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
       "trial, first_step, resources, measured_s, measured_epochs, utilisation, advice, cpu_s, "
-      "energy_joules, peak_memory_bytes, peak_device_bytes, slots_json "
+      "energy_joules, peak_memory_bytes, peak_device_bytes, columns_told, slots_json "
       "FROM attempts WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) {
@@ -399,9 +399,9 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
     Query q = db.Prepare(
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
         "message, seed, trial, first_step, resources, measured_s, measured_epochs, utilisation, "
-        "advice, cpu_s, energy_joules, peak_memory_bytes, peak_device_bytes, slots_json, job, "
-        "position) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "advice, cpu_s, energy_joules, peak_memory_bytes, peak_device_bytes, columns_told, "
+        "slots_json, job, position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
         "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
         "message = excluded.message, first_step = excluded.first_step, "
@@ -411,6 +411,7 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
         "energy_joules = excluded.energy_joules, "
         "peak_memory_bytes = excluded.peak_memory_bytes, "
         "peak_device_bytes = excluded.peak_device_bytes, "
+        "columns_told = excluded.columns_told, "
         "slots_json = excluded.slots_json");
     Bind(q, AttemptColumns(attempt));
     q.Bind(slots, number, i);

@@ -371,9 +371,14 @@ ALTER TABLE workers ADD COLUMN mode INTEGER NOT NULL DEFAULT 0;  -- WorkerMode
 ALTER TABLE workers ADD COLUMN drain_at_ms INTEGER;              -- NULL: it is not drained
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13, kVersion14};
+// Adds whether an Attempt has told the importance of its columns (facts::Importance).
+constexpr char kVersion15[] = R"sql(
+ALTER TABLE attempts ADD COLUMN columns_told INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14, kVersion15};
 
 }  // namespace
 

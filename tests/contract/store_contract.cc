@@ -48,6 +48,7 @@ TEST_P(StoreContractTest, ChangesOfEveryPartAreWritten) {
   Fold(later, 0).member->score = 0.95;
   later.attempts[0].message = "ended";
   later.attempts[0].first_step = 640;
+  later.attempts[0].columns_told = !later.attempts[0].columns_told;
   later.decisions.push_back({kStart, DecisionRule::kB5, "a", "b", "c"});
   later.prediction->quality = Quality::kFull;
   OpenAgain();

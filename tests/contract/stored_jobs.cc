@@ -172,6 +172,7 @@ Job FullJob() {
   attempt.message = "signal 9";
   attempt.first_step = 320;
   attempt.resources = {"2 x cpu", 28.5, 12, 0.75, "slow", 40, 500, 1 << 20, 1 << 21};
+  attempt.columns_told = true;
   Plan plan;
   plan.revision = 1;
   plan.folds = 2;
@@ -327,7 +328,7 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, " ", r.summary, " ", r.seconds, " ", r.epochs, " ", r.utilisation, " ",
                     r.advice);
     absl::StrAppend(&text, " ", r.cpu_s, " ", r.energy_joules, " ", r.peak_memory_bytes, " ",
-                    r.peak_device_bytes, "\n");
+                    r.peak_device_bytes, " ", a.columns_told, "\n");
   }
   if (job.prediction) {
     const PublishedPrediction& p = *job.prediction;

@@ -65,6 +65,24 @@ TEST(RestartTest, AStartThatIsToldAgainTakesNothingBack) {
   EXPECT_THAT(h.Say(attempt, EpochOf(2)).mutations.metrics, testing::SizeIs(3));
 }
 
+TEST(RestartTest, TheImportanceOfColumnsThatIsToldAgainIsStoredOnce) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  facts::Importance importance;
+  importance.columns = {"age", "town"};
+  importance.drops = {0.25, -0.125};
+  h.Say(attempt, h.Started(100));
+  EXPECT_THAT(h.Say(attempt, importance).mutations.metrics, testing::SizeIs(2));
+  EXPECT_THAT(h.Say(attempt, importance).mutations.metrics, testing::IsEmpty());
+  h.Crash();
+  h.Step();
+  h.Attach("w", 1, {attempt});
+  EXPECT_THAT(h.Say(attempt, importance).mutations.metrics, testing::IsEmpty());
+}
+
 TEST(RestartTest, NumbersOfAttemptsWhoseJobsHaveEndedAreNotGivenAgain) {
   CoreHarness h;
   h.Attach("w", 1);
