@@ -42,10 +42,11 @@ void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) 
 
 absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number) {
   if (!Exists(absl::StrCat(state_dir, "/", JobDir(job)))) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const JobPublishLock lock,
-                   JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
+  // Before the lock is there: who holds it may be about to switch `current`, and looks once more.
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(state_dir, "/", EndedMark(job)), absl::StrCat(number, "\n")));
+  ASSIGN_OR_RETURN(const JobPublishLock lock,
+                   JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
   RemoveWorkOfPrograms(state_dir, job);
   return PointTo(state_dir, job, number);
 }

@@ -18,6 +18,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/npy.h"
+#include "common/publish/ended_job.h"
 #include "common/publish/tuned.h"
 #include "common/publish/zip_writer.h"
 
@@ -208,6 +209,7 @@ absl::Status PredictionWriter::Commit(PredictionManifest& manifest) {
   }
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(dir_, "/", kManifestFile), EncodeManifest(manifest)));
+  RETURN_IF_ERROR(CheckNotEnded(state_dir_, job_));  // to write it took time
   RETURN_IF_ERROR(
       RenameDurably(dir_, absl::StrCat(state_dir_, "/", PredictionDir(job_, p.number))));
   dir_.clear();

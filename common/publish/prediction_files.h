@@ -55,7 +55,8 @@ class PredictionWriter {
   // Names of files in folder() that Commit packs with predictions.csv into predictions.zip.
   void PackWith(std::vector<std::string> names) { packed_ = std::move(names); }
   // Completes prediction-<n>/ after `rows` rows and switches `current` to it. Sets number, path,
-  // digests and sizes of the manifest's prediction.
+  // digests and sizes of the manifest's prediction. REQUIRES: the Job's publish lock is held.
+  // FailedPrecondition: the Job has ended meanwhile; what stood stands.
   absl::Status Commit(PredictionManifest& manifest);
 
  private:

@@ -284,7 +284,15 @@ def _(history):
 
 @bad("A Prediction that comes after the deadline is late", "late")
 def _(history):
+    history["last get"]["output"]["prediction"] = {"number": 3, "sha256": "d3"}
+    history["last disk"]["output"] = standing(3, 0.7, switched=DEADLINE + 0.5)
+
+
+@case("A Prediction that stood in time may be switched to again, after one that came too late")
+def _():
+    history = sound()
     history["last disk"]["output"]["switched"] = DEADLINE + 0.5
+    assert rules(history) == set()
 
 
 @bad("A Job that never ends is open", "open")

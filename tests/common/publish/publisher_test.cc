@@ -25,6 +25,8 @@
 #include "common/data/table/table_writer.h"
 #include "common/publish/ended_job.h"
 #include "common/publish/floor_files.h"
+#include "common/publish/prediction_files.h"
+#include "common/publish/publish_lock.h"
 #include "tests/common/publish/publisher_fixture.h"
 
 namespace traind {
@@ -93,6 +95,35 @@ TEST_F(PublisherTest, AfterTheEndOfAJobThePredictionThatIsStoredStands) {
   ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(ReadStandingPrediction(state_, kJob).status()));
   EXPECT_EQ(EndPublishing(state_, "a-job-without-a-folder", 1), absl::OkStatus());
+}
+
+TEST_F(PublisherTest, APredictionThatIsBeingWrittenWhenTheJobEndsDoesNotStand) {
+  const PublishedPrediction stored = MustPublish(Request());
+  AnswerColumns columns;
+  columns.targets = {"y"};
+  auto writer = PredictionWriter::Begin(state_, kJob, columns, {}, 1);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_EQ((*writer)->Add("", {1.5f}), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus());
+  PredictionManifest manifest;
+  EXPECT_TRUE(absl::IsFailedPrecondition((*writer)->Commit(manifest)));
+  EXPECT_EQ(ReadStandingPrediction(state_, kJob)->number, stored.number);
+  const std::string late = PredictionDir(kJob, stored.number + 1);
+  EXPECT_FALSE(std::filesystem::exists(absl::StrCat(state_, "/", late)));
+}
+
+TEST_F(PublisherTest, TheEndOfAJobIsMarkedWhileAnotherPublisherHoldsTheLock) {
+  const PublishedPrediction stored = MustPublish(Request());
+  auto lock = JobPublishLock::Acquire(state_, kJob, absl::Seconds(10));
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  std::thread end([&] { EXPECT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus()); });
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (CheckNotEnded(state_, kJob).ok() && absl::Now() < limit) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckNotEnded(state_, kJob)));
+  { const JobPublishLock released = *std::move(lock); }
+  end.join();
 }
 
 TEST_F(PublisherTest, AfterTheEndOfAJobItsFloorAndTheModelBehindItStay) {
