@@ -3,9 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <google/protobuf/util/time_util.h>
 
-#include <deque>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "common/base/engine_version.h"
@@ -27,48 +25,26 @@ constexpr int kSilentBeats = 3;
 
 }  // namespace
 
-// An open stream and what waits to be written to it.
-struct GrpcWorkerGateway::Session {
+// A Worker's open stream. It is greeted first, and has an id from then on.
+struct GrpcWorkerGateway::Session final : WorkerStream {
+  Session(GrpcWorkerGateway* owner, grpc::CallbackServerContext* call, WorkerStreamLimits limits)
+      : WorkerStream(call, limits), gateway(owner), context(call) {}
+
+  void Take(const v1::WorkerMessage& message) override {
+    if (id == 0) return gateway->Greet(Self(), message.hello());
+    gateway->Take(Self(), message);
+  }
+  void Ended() override {
+    if (id != 0) gateway->Close(Self());
+  }
+  std::shared_ptr<Session> Self() { return std::static_pointer_cast<Session>(shared_from_this()); }
+
+  GrpcWorkerGateway* const gateway;
+  grpc::CallbackServerContext* const context;  // while a message is being taken
   std::string worker;
   std::string boot;  // names the process of the Worker
   uint64_t id = 0;
-  grpc::ServerContext* context = nullptr;  // while `open`
-  absl::Duration heard;                    // under the gateway's mutex: when it last told something
-
-  absl::Mutex mutex;
-  std::deque<v1::CoordinatorMessage> outgoing ABSL_GUARDED_BY(mutex);
-  bool open ABSL_GUARDED_BY(mutex) = true;
-
-  void Add(v1::CoordinatorMessage message) {
-    absl::MutexLock lock(&mutex);
-    if (open) outgoing.push_back(std::move(message));
-  }
-  void Cancel() {
-    absl::MutexLock lock(&mutex);
-    if (open) context->TryCancel();
-  }
-  void Shut() {
-    absl::MutexLock lock(&mutex);
-    open = false;
-  }
-  // Writes what comes until the session is shut or the stream breaks.
-  void WriteAll(Stream* stream) {
-    while (true) {
-      v1::CoordinatorMessage message;
-      {
-        absl::MutexLock lock(&mutex);
-        const auto ready = [this] {
-          mutex.AssertReaderHeld();
-          return !open || !outgoing.empty();
-        };
-        mutex.Await(absl::Condition(&ready));
-        if (!open) return;
-        message = std::move(outgoing.front());
-        outgoing.pop_front();
-      }
-      if (!stream->Write(message)) return;
-    }
-  }
+  absl::Duration heard;  // under the gateway's mutex: when it last told something
 };
 
 // One that Ask waits for.
@@ -88,42 +64,35 @@ GrpcWorkerGateway::GrpcWorkerGateway(WorkerGatewayOptions options, const Clock* 
 
 GrpcWorkerGateway::~GrpcWorkerGateway() = default;
 
-grpc::Status GrpcWorkerGateway::Attach(grpc::ServerContext* context, Stream* stream) {
-  v1::WorkerMessage first;
-  if (!stream->Read(&first)) return grpc::Status::OK;
-  if (!first.has_hello() || first.hello().worker_id().empty() || first.hello().boot_id().empty()) {
-    return ToGrpc(absl::FailedPreconditionError(
-        "the first message must be a Hello with worker_id and boot_id"));
+grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* GrpcWorkerGateway::Attach(
+    grpc::CallbackServerContext* context) {
+  const auto session = std::make_shared<Session>(this, context, options_.stream);
+  session->Begin();
+  return session.get();
+}
+
+void GrpcWorkerGateway::Greet(const std::shared_ptr<Session>& session, const v1::Hello& hello) {
+  if (hello.worker_id().empty() || hello.boot_id().empty()) {
+    return session->End(ToGrpc(absl::FailedPreconditionError(
+        "the first message must be a Hello with worker_id and boot_id")));
   }
-  if (first.hello().engine() != kEngineVersion) {
+  if (hello.engine() != kEngineVersion) {
     const absl::Status other = absl::FailedPreconditionError(
-        absl::StrCat("the Worker ", first.hello().worker_id(), " on ", first.hello().hostname(),
-                     " has the engine '", first.hello().engine(), "', this traind has '",
-                     kEngineVersion, "': its folds would differ; install one version on both"));
-    return Refuse(other);
+        absl::StrCat("the Worker ", hello.worker_id(), " on ", hello.hostname(),
+                     " has the engine '", hello.engine(), "', this traind has '", kEngineVersion,
+                     "': its folds would differ; install one version on both"));
+    return session->End(Refuse(other));
   }
-  if (options_.claim != nullptr) {
-    const auto caller = CallerOf(*context, {options_.gate, nullptr});
-    const absl::Status claimed =
-        caller.ok() ? options_.claim(first.hello().worker_id(), caller->name) : caller.status();
-    if (!claimed.ok()) return Refuse(claimed);
-  }
-  const std::shared_ptr<Session> session = Open(first.hello(), context);
-  if (session == nullptr) {
-    const absl::Status twice = absl::AlreadyExistsError(absl::StrCat(
-        "a Worker ", first.hello().worker_id(),
-        " is attached and answers; give each Worker a host name or a state folder of its own"));
-    return Refuse(twice);
-  }
-  std::thread writer([&] { session->WriteAll(stream); });
-  // Attached only now: what the core sends on hearing of it comes after Welcome.
-  post_(AttachedFromProto(first.hello(), session->id));
-  ReadAll(*session, stream);
-  session->Shut();
-  writer.join();
-  Close(session);
-  post_(WorkerDetached{session->worker, session->id});
-  return grpc::Status::OK;
+  if (options_.claim == nullptr) return Open(session, hello);
+  disk_.Add([this, session, &hello] { Claim(session, hello); }, absl::InfiniteFuture());
+}
+
+void GrpcWorkerGateway::Claim(const std::shared_ptr<Session>& session, const v1::Hello& hello) {
+  const auto caller = CallerOf(*session->context, {options_.gate, nullptr});
+  const absl::Status claimed =
+      caller.ok() ? options_.claim(hello.worker_id(), caller->name) : caller.status();
+  if (!claimed.ok()) return session->End(Refuse(claimed));
+  Open(session, hello);
 }
 
 grpc::Status GrpcWorkerGateway::Refuse(const absl::Status& why) {
@@ -134,17 +103,13 @@ grpc::Status GrpcWorkerGateway::Refuse(const absl::Status& why) {
   return ToGrpc(why);
 }
 
-std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::Hello& hello,
-                                                                    grpc::ServerContext* context) {
-  auto session = std::make_shared<Session>();
+void GrpcWorkerGateway::Open(const std::shared_ptr<Session>& session, const v1::Hello& hello) {
   session->worker = hello.worker_id();
   session->boot = hello.boot_id();
-  session->context = context;
   v1::CoordinatorMessage welcome;
   welcome.mutable_welcome()->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
   welcome.mutable_welcome()->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
   welcome.mutable_welcome()->set_coordinator_id(options_.coordinator_id);
-  session->Add(std::move(welcome));
 
   v1::WorkerInfo info;
   info.set_id(hello.worker_id());
@@ -158,30 +123,45 @@ std::shared_ptr<GrpcWorkerGateway::Session> GrpcWorkerGateway::Open(const v1::He
       TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
 
   std::shared_ptr<Session> former;
+  bool twice = false;
   {
     absl::MutexLock lock(&mutex_);
     // A Worker that was started anew waits until its predecessor has been silent for a while.
     const auto open = sessions_.find(session->worker);
-    if (open != sessions_.end() && open->second->boot != session->boot &&
-        clock_->MonotonicNow() - open->second->heard < kSilentBeats * options_.heartbeat) {
-      return nullptr;
+    twice = open != sessions_.end() && open->second->boot != session->boot &&
+            clock_->MonotonicNow() - open->second->heard < kSilentBeats * options_.heartbeat;
+    if (!twice) {
+      session->heard = clock_->MonotonicNow();
+      session->id = ++last_session_;
+      // Nobody else knows the session yet, so this comes first.
+      session->Send(std::move(welcome), WorkerStream::WhenFull::kEnd);
+      former = std::exchange(sessions_[session->worker], session);
+      v1::WorkerInfo& known = known_[session->worker];
+      info.set_mode(known.mode());
+      if (known.has_drain_at()) *info.mutable_drain_at() = known.drain_at();
+      known = std::move(info);
     }
-    session->heard = clock_->MonotonicNow();
-    session->id = ++last_session_;
-    former = std::exchange(sessions_[session->worker], session);
-    v1::WorkerInfo& known = known_[session->worker];
-    info.set_mode(known.mode());
-    if (known.has_drain_at()) *info.mutable_drain_at() = known.drain_at();
-    known = std::move(info);
+  }
+  if (twice) {
+    return session->End(Refuse(absl::AlreadyExistsError(absl::StrCat(
+        "a Worker ", session->worker,
+        " is attached and answers; give each Worker a host name or a state folder of its own"))));
   }
   if (former != nullptr) former->Cancel();
   TRAIND_LOG(INFO) << "the Worker " << session->worker << " attached (process " << hello.pid()
                    << ", " << hello.slots_size() << " slots, " << hello.running_attempts_size()
                    << " Attempts running)";
-  return session;
+  // Attached only now: what the core sends on hearing of it comes after Welcome.
+  post_(AttachedFromProto(hello, session->id));
+  session->ReadNext();
 }
 
 void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
+  Forget(session);
+  post_(WorkerDetached{session->worker, session->id});
+}
+
+void GrpcWorkerGateway::Forget(const std::shared_ptr<Session>& session) {
   absl::MutexLock lock(&mutex_);
   const auto it = sessions_.find(session->worker);
   if (it == sessions_.end() || it->second != session) return;
@@ -200,40 +180,45 @@ void GrpcWorkerGateway::Close(const std::shared_ptr<Session>& session) {
   TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
 }
 
-void GrpcWorkerGateway::ReadAll(const Session& session, Stream* stream) {
-  v1::WorkerMessage message;
-  while (stream->Read(&message)) {
-    switch (message.message_case()) {
-      case v1::WorkerMessage::kHeartbeat:
-        ++heartbeats_;
-        Seen(session, message.heartbeat());
-        post_(WorkerHeartbeat{session.worker,
-                              session.id,
-                              {message.heartbeat().running_attempts().begin(),
-                               message.heartbeat().running_attempts().end()},
-                              message.heartbeat().leaving()});
-        break;
-      case v1::WorkerMessage::kReport:
-        post_(WorkerFact{session.worker, session.id, message.sequence(), message.report().attempt(),
-                         ReadFact(session, message.report())});
-        break;
-      case v1::WorkerMessage::kGangReady:
-        post_(GangReady{session.worker, session.id, message.gang_ready().attempt(),
-                        message.gang_ready().port()});
-        break;
-      case v1::WorkerMessage::kPublished:
-        published_(message.published().job(),
-                   AckCommand{session.worker, session.id, message.sequence()});
-        break;
-      case v1::WorkerMessage::kRows:
-        TakeAnswer(message.rows());
-        break;
-      default:
-        TRAIND_LOG(WARNING) << "the Worker " << session.worker
-                            << " sent a message that this traind does not know";
-        post_(WorkerFact{session.worker, session.id, message.sequence(), 0, std::nullopt});
-    }
+void GrpcWorkerGateway::Take(const std::shared_ptr<Session>& session,
+                             const v1::WorkerMessage& message) {
+  switch (message.message_case()) {
+    case v1::WorkerMessage::kHeartbeat:
+      ++heartbeats_;
+      Seen(*session, message.heartbeat());
+      post_(WorkerHeartbeat{session->worker,
+                            session->id,
+                            {message.heartbeat().running_attempts().begin(),
+                             message.heartbeat().running_attempts().end()},
+                            message.heartbeat().leaving()});
+      break;
+    case v1::WorkerMessage::kReport:
+      post_(WorkerFact{session->worker, session->id, message.sequence(), message.report().attempt(),
+                       ReadFact(*session, message.report())});
+      break;
+    case v1::WorkerMessage::kGangReady:
+      post_(GangReady{session->worker, session->id, message.gang_ready().attempt(),
+                      message.gang_ready().port()});
+      break;
+    case v1::WorkerMessage::kPublished:
+      // What the Worker says next waits, as an Ack covers all that came before.
+      disk_.Add(
+          [this, session, &message] {
+            published_(message.published().job(),
+                       AckCommand{session->worker, session->id, message.sequence()});
+            session->ReadNext();
+          },
+          absl::InfinitePast());
+      return;
+    case v1::WorkerMessage::kRows:
+      TakeAnswer(message.rows());
+      break;
+    default:
+      TRAIND_LOG(WARNING) << "the Worker " << session->worker
+                          << " sent a message that this traind does not know";
+      post_(WorkerFact{session->worker, session->id, message.sequence(), 0, std::nullopt});
   }
+  session->ReadNext();
 }
 
 std::optional<facts::Fact> GrpcWorkerGateway::ReadFact(const Session& session,
@@ -290,7 +275,10 @@ void GrpcWorkerGateway::Enqueue(const std::string& worker, uint64_t session,
     if (it == sessions_.end()) return;
     to = it->second;
   }
-  if (session == 0 || to->id == session) to->Add(std::move(message));
+  if (session != 0 && to->id != session) return;
+  if (to->Send(std::move(message), WorkerStream::WhenFull::kEnd)) return;
+  TRAIND_LOG(WARNING) << "the Worker " << worker
+                      << " does not read what it is told, so its stream is cut off";
 }
 
 void GrpcWorkerGateway::Send(const AckCommand& command) {
@@ -346,8 +334,12 @@ absl::StatusOr<v1::PredictRowsReply> GrpcWorkerGateway::Ask(const std::string& w
   ask.set_request(id);
   v1::CoordinatorMessage message;
   *message.mutable_rows() = std::move(ask);
-  to->Add(std::move(message));
+  const bool sent = to->Send(std::move(message), WorkerStream::WhenFull::kRefuse);
   absl::MutexLock lock(&mutex_);
+  if (!sent) {
+    questions_.erase(id);
+    return absl::UnavailableError("too much waits for its worker");
+  }
   const auto answered = [&question] { return question.answer.has_value(); };
   answered_.Await(mutex_, patience, answered);
   questions_.erase(id);

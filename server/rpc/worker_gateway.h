@@ -21,6 +21,8 @@
 #include "server/access/gate.h"
 #include "server/control/events.h"
 #include "server/loop/control_loop.h"
+#include "server/loop/publish_pool.h"
+#include "server/rpc/worker_stream.h"
 
 namespace traind {
 
@@ -32,13 +34,15 @@ struct WorkerGatewayOptions {
   Gate* gate = nullptr;  // Workers have tokens; outlives the gateway
   // Decides whether a token's Worker may have that id; empty: every one.
   std::function<absl::Status(const std::string& worker, const std::string& token)> claim;
+  WorkerStreamLimits stream;
 };
 
-// One stream per Worker; a second one of the same Worker ends the first. Each
-// stream has a thread that reads (gRPC's) and one that writes from a queue, so
-// that Send never waits for a Worker.
-// Threads: safe. Ownership: clock outlives the gateway.
-class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::Service {
+// One stream per Worker; a second one of the same Worker ends the first. Streams hold no threads:
+// those of gRPC read and write them, and two of the gateway's own do what may wait for a disk.
+// Send never waits for a Worker. A Worker that lets its queue run full is cut off: it attaches anew
+// and learns what is to be done, as after any broken stream.
+// Threads: safe. Ownership: the clock outlives the gateway, and the gateway the gRPC server.
+class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::CallbackService {
  public:
   using Post = std::function<void(Event)>;
   // A Worker published this Job's Prediction by itself; the Ack is due once that is
@@ -49,9 +53,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
                     WorkerPublished published);
   ~GrpcWorkerGateway() override;
 
-  grpc::Status Attach(
-      grpc::ServerContext* context,
-      grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>* stream) override;
+  grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* Attach(
+      grpc::CallbackServerContext* context) override;
 
   void Send(const AckCommand& command) override;
   void Send(const StartCommand& command, absl::Time now) override;
@@ -62,9 +65,9 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Note(const WorkerNote& note) override ABSL_LOCKS_EXCLUDED(mutex_);
   void CloseAll() override;
 
-  // Asks a serving Attempt, and waits for its answer. Unavailable: it is not there, or did
-  // not answer within `patience`; Aborted: it was lost while it had the rows; else what the Rank
-  // says (InvalidArgument names the row).
+  // Asks a serving Attempt, and waits for its answer. Unavailable: it is not there, did not answer
+  // within `patience`, or too much waits for its Worker; Aborted: it was lost while it had the
+  // rows; else what the Rank says (InvalidArgument names the row).
   absl::StatusOr<v1::PredictRowsReply> Ask(const std::string& worker, v1::AskRows ask,
                                            absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -77,15 +80,22 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   bool WaitForNone(absl::Duration timeout) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  static constexpr int kDiskThreads = 2;
   struct Session;
-  using Stream = grpc::ServerReaderWriter<v1::CoordinatorMessage, v1::WorkerMessage>;
 
+  // Answers the first message of a stream: opens the session, or ends the stream.
+  void Greet(const std::shared_ptr<Session>& session, const v1::Hello& hello);
+  // May wait for the disk.
+  void Claim(const std::shared_ptr<Session>& session, const v1::Hello& hello);
   // Tells the log of a Worker that may not attach, and returns what it is answered.
   grpc::Status Refuse(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
-  std::shared_ptr<Session> Open(const v1::Hello& hello, grpc::ServerContext* context);
+  void Open(const std::shared_ptr<Session>& session, const v1::Hello& hello)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Its stream has ended.
   void Close(const std::shared_ptr<Session>& session);
-  // Until the stream ends.
-  void ReadAll(const Session& session, Stream* stream);
+  void Forget(const std::shared_ptr<Session>& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes a later message.
+  void Take(const std::shared_ptr<Session>& session, const v1::WorkerMessage& message);
   void TakeAnswer(const v1::RowsAnswered& answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // nullopt: a report that this traind does not know, or must not believe.
   static std::optional<facts::Fact> ReadFact(const Session& session,
@@ -109,6 +119,7 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   struct Question;
   absl::flat_hash_map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_question_ ABSL_GUARDED_BY(mutex_) = 0;
+  PublishPool disk_{kDiskThreads};  // the last member: its work uses the others
 };
 
 }  // namespace traind

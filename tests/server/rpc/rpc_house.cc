@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
@@ -21,7 +22,7 @@ bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-RpcHouse::RpcHouse() {
+RpcHouse::RpcHouse(WorkerGatewayOptions workers) {
   std::string folder = absl::StrCat(testing::TempDir(), "/house.XXXXXX");
   EXPECT_NE(mkdtemp(folder.data()), nullptr);
   char* const real = realpath(folder.c_str(), nullptr);
@@ -36,8 +37,7 @@ RpcHouse::RpcHouse() {
   loop_ = ControlLoop::Create(options, &store_, &SystemClock()).value();
   intake_ = std::make_unique<Intake>(std::vector<std::string>{folder_});
   gateway_ = std::make_unique<GrpcWorkerGateway>(
-      WorkerGatewayOptions(), &SystemClock(),
-      [this](Event event) { loop_->Post(std::move(event)); },
+      std::move(workers), &SystemClock(), [this](Event event) { loop_->Post(std::move(event)); },
       [this](const std::string& job, AckCommand ack) { loop_->AdoptPrediction(job, ack); });
   CollectorOptions retention;
   retention.state_dir = folder_;

@@ -26,7 +26,7 @@ bool Eventually(const std::function<bool()>& holds);
 
 class RpcHouse {
  public:
-  RpcHouse();
+  explicit RpcHouse(WorkerGatewayOptions workers = {});
   ~RpcHouse();
 
   // A spec on two small files in the data root.
