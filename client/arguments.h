@@ -42,6 +42,7 @@ struct Arguments {
 
   // For all verbs.
   std::string server;
+  std::string reach;  // flags that led to that server, with a blank after each; empty: none did
   std::string tls_dir, token_file;
   OutputFormat output = OutputFormat::kTable;
   bool json = false;  // the verb writes a JSON document; `output` may turn it into another form

@@ -282,6 +282,11 @@ int RunTrainctl(const std::vector<std::string>& given, Environment& environment)
     return kExitUsage;
   }
   const Verb& known = table.VerbOf(*verb);
+  if (!raw.arguments.server.empty()) {
+    raw.arguments.reach = absl::StrCat("--server ", raw.arguments.server, " ");
+  } else if (!raw.context.empty()) {
+    raw.arguments.reach = absl::StrCat("--context ", raw.context, " ");
+  }
   const absl::Status context =
       ApplyContext(environment, known.name, raw.context, raw.arguments.server, raw.output);
   if (!context.ok()) return Misuse(environment, std::string(context.message()), named);

@@ -179,7 +179,7 @@ int FollowToTheEnd(const Arguments& arguments, Environment& environment, Trainin
                    v1::Job job, const std::string& output, bool show_progress) {
   const std::string id = job.id();
   const std::string again =
-      absl::StrCat("trainctl --server ", arguments.server, " watch ", Printable(id));
+      absl::StrCat("trainctl ", arguments.reach, "watch ", Printable(id));
   environment.hold_interrupts(true, "");
   FollowResult result;
   {

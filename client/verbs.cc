@@ -53,7 +53,7 @@ void SuggestNext(const Arguments& arguments, Environment& environment,
   if (arguments.json || arguments.quiet) return;
   for (const std::string& command : commands) {
     environment.err << (&command == &commands.front() ? "  next: " : "        ") << "trainctl "
-                    << "--server " << arguments.server << " " << command << "\n";
+                    << arguments.reach << command << "\n";
   }
 }
 

@@ -117,10 +117,14 @@ TEST_F(CliTest, CtrlCDetaches) {
   };
   const Ran ran = Run({"submit", "-f", Path("job.yaml"), "--follow"});
   EXPECT_EQ(ran.code, 130);
-  EXPECT_TRUE(
-      Has(ran.err, absl::StrCat("trainctl --server ", server_.address(), " watch digits-7f3k2a")))
-      << ran.err;
+  EXPECT_TRUE(Has(ran.err, "trainctl watch digits-7f3k2a")) << ran.err;
   EXPECT_FALSE(held_);
+  // Where a flag led to the server, the next command needs it, too.
+  interrupted_ = false;
+  const Ran named =
+      Run({"--server", server_.address(), "submit", "-f", Path("job.yaml"), "--follow"});
+  const std::string again = absl::StrCat("trainctl --server ", server_.address(), " watch digits-");
+  EXPECT_TRUE(Has(named.err, again)) << named.err;
 }
 
 TEST_F(CliTest, ARestartOfTheDaemonIsSurvivedAndSaidOnce) {
