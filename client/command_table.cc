@@ -376,7 +376,7 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     verb.add_flag("--dry-run", arguments.dry_run, "Delete nothing");
   } else if (name == "fetch") {
     Text(verb, "--name", arguments.artifact, "FILE", "The file to copy (default: predictions.csv)");
-    Text(verb, "-O,--to", arguments.to, "FILE",
+    Text(verb, "-O,--out,--to", arguments.to, "FILE",
          "Where to write it; - is stdout (default: under its name in this folder)");
   } else if (name == "explain") {
     Text(verb, "FIELD", arguments.field, "FIELD", "Its path; without one, the whole spec");

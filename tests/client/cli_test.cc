@@ -161,7 +161,7 @@ TEST_F(CliTest, FetchWritesWhatHasTheRightDigest) {
 TEST_F(CliTest, FetchRefusesAnotherDigestAndLeavesTheFileAlone) {
   service_.artifact_sha256 = std::string(64, '0');
   Write("p.csv", "old");
-  const Ran ran = Run({"fetch", "digits", "--to", Path("p.csv")});
+  const Ran ran = Run({"fetch", "digits", "--out", Path("p.csv")});
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(Has(ran.err, "instead of 0000")) << ran.err;
   EXPECT_EQ(Text(Path("p.csv")), "old");
