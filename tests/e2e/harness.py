@@ -245,6 +245,11 @@ class House:
         """The terminal Job."""
         return self.until(job, "the Job has ended", lambda j: j["state"] in ENDED, limit_s)
 
+    def finish(self, job, limit_s=60):
+        """Asks for the answer of what is trained, and waits for the end."""
+        assert self.cli("finish", job).returncode == 0
+        return self.wait(job, limit_s)
+
     def until(self, job, what, predicate, limit_s=30):
         """The Job, once predicate(it)."""
         last = {}

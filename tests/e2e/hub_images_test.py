@@ -65,18 +65,18 @@ def _():
         assert '"layer3.0.bn2.running_var" is not in the file' in job["end_message"], job["end_message"]
 
 
-def fine_tune(house, architecture, size, parameters, last_layer):
+def fine_tune(house, architecture, size, epochs, parameters, last_layer):
     """The last layer alone, then all by rates that fall towards the input, with a kill in between."""
     write_folder(house, architecture, size=224)
-    spec = spec_of(architecture, 400, architecture, size=size)
+    spec = spec_of(architecture, epochs, architecture, size=size)
     spec["train"].update({"freeze": {"epochs": 2}, "layer_decay": 0.8, "checkpoint_every": "500ms", "augment": {"flip": True}})
-    spec["budget"] = {"time": "45s"}
+    spec["budget"] = {"time": "90s"}
     job = house.submit(spec)
 
     house.until(job["id"], "all layers trained", lambda j: any(d["rule"] == "freeze" for d in j["decisions"]))
     house.until_saved(job["id"])
     house.kill_all("trainrank")
-    done = house.wait(job["id"])
+    done = house.wait(job["id"], 100)
     # Weights that were never trained learn little in this time: the floor may be better.
     assert done["state"] == "SUCCEEDED" and any(f["progress"]["done"] > 2 for f in done["folds"]), done
     assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
@@ -89,15 +89,18 @@ def fine_tune(house, architecture, size, parameters, last_layer):
     assert any(f"{last_layer}.weight is [10, " in w for w in done["warnings"]), done["warnings"]
 
 
-for architecture, size, parameters, last_layer in (
-        ("resnet18", 16, "100/102 parameters", "fc"), ("vit_tiny_patch16_224", 32, "150/152 parameters", "head"),
-        ("convnext_atto", 32, "126/128 parameters", "head.fc"), ("efficientnet_b0", 32, "309/311 parameters", "classifier")):
+# Enough epochs to be killed in the middle of them.
+for architecture, size, epochs, parameters, last_layer in (
+        ("resnet18", 16, 12, "100/102 parameters", "fc"),
+        ("vit_tiny_patch16_224", 32, 24, "150/152 parameters", "head"),
+        ("convnext_atto", 32, 30, "126/128 parameters", "head.fc"),
+        ("efficientnet_b0", 32, 14, "309/311 parameters", "classifier")):
     @case(f"{architecture} from a folder: the last layer first, then all of it, through a kill", limit_s=120)
-    def _(architecture=architecture, size=size, parameters=parameters, last_layer=last_layer):
+    def _(architecture=architecture, size=size, epochs=epochs, parameters=parameters, last_layer=last_layer):
         with House(slots=1) as house:
             house.start()
             write_images(house, each=40, test=6)
-            fine_tune(house, architecture, size, parameters, last_layer)
+            fine_tune(house, architecture, size, epochs, parameters, last_layer)
 
 
 @case("A fixed body gives a whole answer soon: each image passes it once, whatever the epochs", limit_s=150)

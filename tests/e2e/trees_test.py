@@ -45,11 +45,11 @@ for KIND in ("lightgbm", "xgboost"):
     def _(kind=KIND):
         with House(slots=1) as house:
             house.start()
-            job = house.submit(spec_of(house, kind, rows=2000, budget="25s", **long_run(kind)))
+            job = house.submit(spec_of(house, kind, rows=2000, budget="60s", **long_run(kind)))
             house.until_saved(job["id"])
             house.kill_all("traintree")
             house.until_again(job["id"])
-            job = house.wait(job["id"])
+            job = house.finish(job["id"])
             assert job["state"] == "SUCCEEDED", job
             began = [a["first_step"] for a in job["attempts"] if a["first_step"]]
             assert began and began[0] > 0, job["attempts"]
