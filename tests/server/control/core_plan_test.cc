@@ -1,4 +1,6 @@
 // Plans as the facts come in: what they are made from, and what is told of them.
+#include <absl/strings/str_cat.h>
+
 #include "tests/server/control/control_core_harness.h"
 
 namespace traind {
@@ -157,6 +159,54 @@ TEST(PlanTest, WithoutADeadlineNothingIsStoppedOrCut) {
   EXPECT_EQ(h.AttemptOf(id, 1), attempt);
   EXPECT_TRUE(h.Stored(id).decisions.empty());
   EXPECT_EQ(h.Stored(id).plans.back().epochs, 20);
+}
+
+// Lets time go by on a Worker that runs all Attempts of folds which were started.
+void WaitBeating(CoreHarness& h, int seconds) {
+  std::vector<int64_t> running;
+  for (const StartCommand& start : h.starts) {
+    if (start.kind == TaskKind::kTrain) running.push_back(start.attempt);
+  }
+  for (int i = 0; i < seconds; ++i) {
+    h.Step({WorkerHeartbeat{"w", h.session, running}});
+    h.Wait(absl::Seconds(1));
+  }
+}
+
+TEST(PlanTest, WhereMuchRunsAPlanIsMadeAnewWhenTheSharesHaveMoved) {
+  CoreHarness h;
+  h.Attach("w", 100);
+  const auto submit = [&h](const std::string& name, int folds) {
+    Job job = h.MakeJob(name, folds);
+    job.spec.budget = absl::Seconds(1200);
+    const std::string id = h.SubmitJob(std::move(job));
+    h.PrepareJob(id);
+    return id;
+  };
+  for (int i = 0; i < 9; ++i) submit(absl::StrCat("other-", i), 10);
+  // It has ten slots, a tenth of all, and two folds for each.
+  const std::string id = submit("a", 20);
+  ASSERT_EQ(h.TaskOf(id, 10).state, TaskState::kRunning);
+  ASSERT_EQ(h.TaskOf(id, 11).state, TaskState::kPending);
+  for (int fold = 0; fold < 10; ++fold) h.Say(h.AttemptOf(id, 1 + fold), h.Started(10));
+  for (int i = 1; i <= 2; ++i) {
+    WaitBeating(h, 20);
+    facts::Epoch epoch;
+    epoch.epoch = i;
+    epoch.epoch_s = 20;
+    h.Say(h.AttemptOf(id, 1), epoch);
+  }
+  WaitBeating(h, 15);
+  const Plan before = h.Stored(id).plans.back();
+  ASSERT_EQ(before.folds, 20);
+  ASSERT_EQ(before.epochs, 20);
+  // Nothing is told of the Job itself from now on. 160 Jobs take turns on 100 slots, so its folds
+  // that wait come later.
+  for (int i = 0; i < 150; ++i) submit(absl::StrCat("later-", i), 1);
+  WaitBeating(h, 15);
+  const Plan after = h.Stored(id).plans.back();
+  EXPECT_GT(after.revision, before.revision);
+  EXPECT_LT(after.epochs, before.epochs);
 }
 
 TEST(PlanTest, ARanksOwnDecisionIsRecorded) {
