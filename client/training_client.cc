@@ -210,6 +210,11 @@ absl::StatusOr<v1::UploadReply> TrainingClient::Upload(const v1::UploadRequest& 
   return Call<v1::UploadRequest, v1::UploadReply>(&Stub::Upload, request);
 }
 
+absl::StatusOr<v1::SubmitBatchReply> TrainingClient::SubmitBatch(
+    const v1::SubmitBatchRequest& request) {
+  return Call<v1::SubmitBatchRequest, v1::SubmitBatchReply>(&Stub::SubmitBatch, request);
+}
+
 absl::StatusOr<v1::SubmitReply> TrainingClient::Predict(const v1::PredictRequest& request) {
   return Call<v1::PredictRequest, v1::SubmitReply>(&Stub::Predict, request);
 }

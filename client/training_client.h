@@ -53,6 +53,8 @@ class TrainingClient {
   ~TrainingClient();
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
+  // Stores many Jobs in one commit. Each entry has its own outcome.
+  absl::StatusOr<v1::SubmitBatchReply> SubmitBatch(const v1::SubmitBatchRequest& request);
   // Sends a part of a file. A part that is repeated does no harm.
   absl::StatusOr<v1::UploadReply> Upload(const v1::UploadRequest& request);
   absl::StatusOr<v1::SubmitReply> Predict(const v1::PredictRequest& request);

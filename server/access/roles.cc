@@ -44,6 +44,7 @@ constexpr Entry kNeeds[] = {
     {"/traind.v1.TrainingService/ListWorkers", kViewer},
     {"/traind.v1.TrainingService/ListQuotas", kViewer},
     {"/traind.v1.TrainingService/Submit", kUser},
+    {"/traind.v1.TrainingService/SubmitBatch", kUser},
     {"/traind.v1.TrainingService/Plan", kUser},
     {"/traind.v1.TrainingService/Upload", kUserPart},
     {"/traind.v1.TrainingService/FinishJob", kUser},

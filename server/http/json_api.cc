@@ -135,6 +135,7 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
       {"GetLogs", {[] { return std::make_shared<v1::GetLogsRequest>(); }, get_logs}},
       {"GetSpec", Erase(calls, &TrainingCalls::GetSpec)},
       {"Submit", Erase(calls, &TrainingCalls::Submit)},
+      {"SubmitBatch", Erase(calls, &TrainingCalls::SubmitBatch)},
       {"Plan", Erase(calls, &TrainingCalls::Plan)},
       {"Upload", Erase(calls, &TrainingCalls::Upload)},
       {"GetJob", Erase(calls, &TrainingCalls::GetJob)},

@@ -10,6 +10,7 @@ const std::vector<Route>& Routes() {
   static const auto* const routes = new std::vector<Route>{
       {"GET", "/v1/jobs", "ListJobs"},
       {"POST", "/v1/jobs", "Submit", RouteKind::kSpec, true},
+      {"POST", "/v1/jobs:batch", "SubmitBatch", RouteKind::kBody, true},
       {"POST", "/v1/plan", "Plan", RouteKind::kSpec, true},
       {"PUT", "/v1/uploads/{sha256}/{name}", "Upload", RouteKind::kPart, true},
       {"GET", "/v1/jobs/{id}", "GetJob"},

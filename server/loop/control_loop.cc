@@ -136,6 +136,25 @@ void ControlLoop::Submit(Job job, Answer answer) {
   PostCall(traind::Submit{0, std::move(job)}, std::move(answer));
 }
 
+void ControlLoop::SubmitAll(std::vector<std::pair<Job, Answer>> jobs) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!stopped_) {
+      const size_t size = inbox_.size() + jobs.size();
+      if (inbox_.capacity() < size) inbox_.reserve(2 * size);
+      for (auto& [job, answer] : jobs) {
+        calls_.emplace(next_call_, std::move(answer));
+        inbox_.push_back(traind::Submit{next_call_++, std::move(job)});
+      }
+      news_.NotifyAll();
+      return;
+    }
+  }
+  for (const auto& [job, answer] : jobs) {
+    answer({0, absl::UnavailableError("traind is stopping"), nullptr, false, {}});
+  }
+}
+
 void ControlLoop::Finish(const std::string& job, Answer answer) {
   PostCall(traind::Finish{0, job}, std::move(answer));
 }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -81,6 +82,8 @@ class ControlLoop {
   // Each call's answer is given on the loop's thread, after the commit, exactly once (after Stop:
   // at once, Unavailable).
   void Submit(Job job, Answer answer);
+  // All of them in one turn, so that one commit stores them. Each has an answer of its own.
+  void SubmitAll(std::vector<std::pair<Job, Answer>> jobs);
   void Finish(const std::string& job, Answer answer);
   void Cancel(const std::string& job, Answer answer);
   void Pause(const std::string& job, Answer answer);

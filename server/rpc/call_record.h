@@ -7,7 +7,8 @@
 
 namespace traind {
 
-// The Job that the call is about, or that it made, or the owner or label of a quota. Empty: none.
+// The Job that the call is about, or the Jobs that it made, or the owner or label of a quota.
+// Empty: none.
 std::string SubjectOf(const google::protobuf::Message& request,
                       const google::protobuf::Message& reply);
 

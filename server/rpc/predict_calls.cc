@@ -91,11 +91,14 @@ void TrainingCalls::Predict(const Caller& caller, const v1::PredictRequest& requ
   if (request.has_predictions()) *spec.mutable_predictions() = request.predictions();
   *spec.mutable_labels() = request.labels();
   spec.set_priority(request.priority());
-  const std::string asked = Sha256Hex(SpecToJson(spec));
   // Whoever asks for rows of somebody else's models pays for them.
   const std::string owner = caller.MayChange((*source)->owner) ? (*source)->owner : caller.name;
-  if (AnswerRepeated(owner, request.request_id(), asked, reply)) return done(absl::OkStatus());
-  SubmitSpec(spec, {owner, request.request_id(), asked, ""}, reply, std::move(done));
+  Asked asked{owner, request.request_id(), Sha256Hex(SpecToJson(spec)), ""};
+  if (const auto known = FindRepeated(asked)) {
+    *reply->mutable_job() = Describe(*known);
+    return done(absl::OkStatus());
+  }
+  SubmitSpec(spec, std::move(asked), reply, std::move(done));
 }
 
 absl::StatusOr<std::shared_ptr<const Job>> TrainingCalls::StartServer(const Job& source,

@@ -158,57 +158,70 @@ absl::StatusOr<CheckedSpec> TrainingCalls::CheckKind(const v1::JobSpec& spec,
   return intake_->CheckInference(spec, **source, models, now);
 }
 
-absl::Status TrainingCalls::AnswerKnown(const Job& known, const CheckedSpec& checked,
-                                        v1::SubmitReply* reply) const {
-  if (known.spec_sha256 != checked.sha256) {
-    std::string fields = "the spec";
-    if (const auto spec = SpecFromJson(known.spec_json); spec.ok()) {
-      fields = absl::StrJoin(DifferingFields(*spec, checked.resolved), ", ");
-    }
-    return absl::AlreadyExistsError(absl::StrCat("request_id: job ", known.id,
-                                                 " was submitted under it with another spec; "
-                                                 "what differs: ",
-                                                 fields));
+absl::Status TrainingCalls::CheckKnown(const Job& known, const AskedSpec& spec) {
+  if (known.spec_sha256 == spec.sha256) return absl::OkStatus();
+  std::string fields = "the spec";
+  const auto before = SpecFromJson(known.spec_json), asked = SpecFromJson(spec.json);
+  if (before.ok() && asked.ok()) {
+    fields = absl::StrJoin(DifferingFields(*before, *asked), ", ");
   }
-  *reply->mutable_job() = Describe(known);
-  reply->set_created(false);
-  return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("request_id: job ", known.id,
+                   " was submitted under it with another spec; what differs: ", fields));
+}
+
+absl::StatusOr<TrainingCalls::Asked> TrainingCalls::AskedBy(const Caller& caller,
+                                                            const v1::SubmitRequest& request) {
+  if (request.request_id().size() > kMaxRequestId) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request_id: longer than ", kMaxRequestId, " characters"));
+  }
+  if (request.spec_text().size() > kMaxSpecText) {
+    return absl::InvalidArgumentError("spec_text: longer than 1 MiB");
+  }
+  ASSIGN_OR_RETURN(std::string owner, OwnerOf(caller, request.owner()));
+  return Asked{std::move(owner), request.request_id(), Sha256Hex(SpecToJson(request.spec())),
+               request.spec_text()};
+}
+
+absl::StatusOr<v1::JobSpec> TrainingCalls::Completed(const v1::JobSpec& spec,
+                                                     const std::string& owner) const {
+  ASSIGN_OR_RETURN(v1::JobSpec merged, WithSource(spec));
+  ASSIGN_OR_RETURN(v1::JobSpec completed, WithAfter(std::move(merged)));
+  RETURN_IF_ERROR(intake_->CheckOwner(completed, owner));
+  return completed;
 }
 
 void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& request,
                            v1::SubmitReply* reply, Done done) {
-  if (request.request_id().size() > kMaxRequestId) {
-    return done(absl::InvalidArgumentError(
-        absl::StrCat("request_id: longer than ", kMaxRequestId, " characters")));
-  }
-  if (request.spec_text().size() > kMaxSpecText) {
-    return done(absl::InvalidArgumentError("spec_text: longer than 1 MiB"));
-  }
-  const auto owner = OwnerOf(caller, request.owner());
-  if (!owner.ok()) return done(owner.status());
-  const std::string asked = Sha256Hex(SpecToJson(request.spec()));
-  if (AnswerRepeated(*owner, request.request_id(), asked, reply)) {
+  auto asked = AskedBy(caller, request);
+  if (!asked.ok()) return done(asked.status());
+  if (const auto known = FindRepeated(*asked)) {
+    *reply->mutable_job() = Describe(*known);
     return done(absl::OkStatus());
   }
-  auto spec = WithSource(request.spec());
-  if (spec.ok()) spec = WithAfter(*std::move(spec));
+  auto spec = Completed(request.spec(), asked->owner);
   if (!spec.ok()) return done(spec.status());
-  const absl::Status allowed = intake_->CheckOwner(*spec, *owner);
-  if (!allowed.ok()) return done(allowed);
-  SubmitSpec(*spec, {*owner, request.request_id(), asked, request.spec_text()}, reply,
-             std::move(done));
+  SubmitSpec(*std::move(spec), *std::move(asked), reply, std::move(done));
 }
 
-bool TrainingCalls::AnswerRepeated(const std::string& owner, const std::string& request_id,
-                                   const std::string& asked_sha256, v1::SubmitReply* reply) const {
-  if (request_id.empty()) return false;
-  const auto known = store_->FindByRequest(owner, request_id);
-  if (!known.ok() || known->asked_sha256 != asked_sha256) return false;
+std::optional<Job> TrainingCalls::FindRepeated(const Asked& asked) const {
+  if (asked.request_id.empty()) return std::nullopt;
+  auto known = store_->FindByRequest(asked.owner, asked.request_id);
+  if (!known.ok() || known->asked_sha256 != asked.sha256) return std::nullopt;
   // The views know what is not stored.
   const auto view = loop_->views().Find(known->id);
-  *reply->mutable_job() = Describe(view.job != nullptr ? *view.job : *known);
-  reply->set_created(false);
-  return true;
+  return view.job != nullptr ? *view.job : *std::move(known);
+}
+
+absl::StatusOr<Job> TrainingCalls::MakeJob(const v1::JobSpec& spec, const Asked& asked) const {
+  const absl::Time now = loop_->Now();
+  ASSIGN_OR_RETURN(const CheckedSpec checked, CheckKind(spec, now));
+  ASSIGN_OR_RETURN(std::vector<std::string> after, AwaitedBy(spec));
+  Job job = intake_->MakeJob(checked, asked.owner, asked.request_id, asked.spec_text, now);
+  job.asked_sha256 = asked.sha256;
+  job.after = std::move(after);
+  return job;
 }
 
 void TrainingCalls::SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply, Done done) {
@@ -219,19 +232,14 @@ void TrainingCalls::SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* r
 
 void TrainingCalls::CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked,
                                    v1::SubmitReply* reply, const Done& done) {
-  const absl::Time now = loop_->Now();
-  auto checked = CheckKind(spec, now);
-  if (!checked.ok()) return done(checked.status());
-  auto after = AwaitedBy(spec);
-  if (!after.ok()) return done(after.status());
-  const auto kept = std::make_shared<const CheckedSpec>(*std::move(checked));
-  Job job = intake_->MakeJob(*kept, asked.owner, asked.request_id, asked.spec_text, now);
-  job.asked_sha256 = asked.sha256;
-  job.after = *std::move(after);
-  loop_->Submit(std::move(job), [this, reply, kept, done](const Reply& answer) {
+  auto job = MakeJob(spec, asked);
+  if (!job.ok()) return done(job.status());
+  AskedSpec kept{job->spec_sha256, job->spec_json};
+  loop_->Submit(*std::move(job), [this, reply, kept = std::move(kept), done](const Reply& answer) {
     absl::Status status = answer.status;
     if (answer.job != nullptr && !answer.created) {
-      status = AnswerKnown(*answer.job, *kept, reply);
+      status = CheckKnown(*answer.job, kept);
+      if (status.ok()) *reply->mutable_job() = Describe(*answer.job);
     } else if (answer.job != nullptr && status.ok()) {
       *reply->mutable_job() = Describe(*answer.job);
       reply->set_created(true);

@@ -65,6 +65,8 @@ class TrainingCalls {
 
   void Submit(const Caller& caller, const v1::SubmitRequest& request, v1::SubmitReply* reply,
               Done done);
+  void SubmitBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
+                   v1::SubmitBatchReply* reply, Done done);
   void FinishJob(const Caller& caller, const v1::FinishJobRequest& request, v1::Job* reply,
                  Done done);
   void CancelJob(const Caller& caller, const v1::CancelJobRequest& request, v1::Job* reply,
@@ -133,13 +135,31 @@ class TrainingCalls {
     std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256
     std::string spec_text;
   };
+  // What is kept of a spec until the loop has answered.
+  struct AskedSpec {
+    std::string sha256, json;
+  };
+  // What a request asks for, with the owner that it means.
+  static absl::StatusOr<Asked> AskedBy(const Caller& caller, const v1::SubmitRequest& request);
+  // The spec of a request with what it says of other Jobs; PermissionDenied: not for that owner.
+  absl::StatusOr<v1::JobSpec> Completed(const v1::JobSpec& spec, const std::string& owner) const;
+  // Checks a spec, which may read files, and makes the Job of it.
+  absl::StatusOr<Job> MakeJob(const v1::JobSpec& spec, const Asked& asked) const;
   // Does what Submit and Predict have in common, on a thread of checks_, and finishes the call.
   void SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply, Done done);
   void CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
                       const Done& done);
-  // Answers a Submit that has made a Job before, without a look at its files and its deadline.
-  bool AnswerRepeated(const std::string& owner, const std::string& request_id,
-                      const std::string& asked_sha256, v1::SubmitReply* reply) const;
+  // Checks an entry of a batch. A repeated one has its answer then, and no Job is made.
+  absl::StatusOr<Job> CheckEntry(const Caller& caller, const v1::SubmitRequest& request,
+                                 v1::SubmitOutcome* outcome) const;
+  void CheckBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
+                  v1::SubmitBatchReply* reply, const Done& done);
+  static void TakeOutcome(const Reply& answer, const AskedSpec& spec, v1::SubmitOutcome* outcome);
+  // The Job that a Submit has made before, without a look at its files and its deadline; nullopt:
+  // there is none.
+  std::optional<Job> FindRepeated(const Asked& asked) const;
+  // AlreadyExists: the Job of that request_id has another spec.
+  static absl::Status CheckKnown(const Job& known, const AskedSpec& spec);
   // Checks a spec by its kind; one that uses another Job's models gets them here.
   absl::StatusOr<CheckedSpec> CheckKind(const v1::JobSpec& spec, absl::Time now) const;
   // The Job that serves rows with the models of `source`; a new one where there is none.
@@ -175,9 +195,6 @@ class TrainingCalls {
   bool FilesMissing(const Job& job) const;
   // FailedPrecondition: models or folds of that Job are to be used, and its folder is gone.
   absl::Status CheckFilesOf(const Job& job) const;
-  // The answer to a Submit whose request_id an earlier Job has.
-  absl::Status AnswerKnown(const Job& known, const CheckedSpec& checked,
-                           v1::SubmitReply* reply) const;
   // Answers a call that the loop replies to with a Job.
   ControlLoop::Answer JobAnswer(v1::Job* reply, Done done) const;
 

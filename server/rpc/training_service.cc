@@ -124,6 +124,14 @@ grpc::ServerUnaryReactor* TrainingService::Submit(grpc::CallbackServerContext* c
   });
 }
 
+grpc::ServerUnaryReactor* TrainingService::SubmitBatch(grpc::CallbackServerContext* context,
+                                                       const v1::SubmitBatchRequest* request,
+                                                       v1::SubmitBatchReply* reply) {
+  return Begin("SubmitBatch", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->SubmitBatch(caller, *request, reply, std::move(done));
+  });
+}
+
 grpc::ServerUnaryReactor* TrainingService::FinishJob(grpc::CallbackServerContext* context,
                                                      const v1::FinishJobRequest* request,
                                                      v1::Job* reply) {

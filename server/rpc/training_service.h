@@ -19,18 +19,19 @@ using AdminMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
     v1::TrainingService::WithCallbackMethod_SetQuota<
         v1::TrainingService::WithCallbackMethod_RemoveQuota<
             v1::TrainingService::WithCallbackMethod_UpdateWorker<v1::TrainingService::Service>>>>;
+using SubmitMethods = v1::TrainingService::WithCallbackMethod_Submit<
+    v1::TrainingService::WithCallbackMethod_SubmitBatch<
+        v1::TrainingService::WithCallbackMethod_Predict<AdminMethods>>>;
 
 // Brings calls from gRPC to TrainingCalls. Those that wait for the control loop's commit hold no
 // thread meanwhile; the others have a thread each.
 // Threads: safe. Ownership: `calls` outlives the service.
 class TrainingService final
-    : public v1::TrainingService::WithCallbackMethod_Submit<
-          v1::TrainingService::WithCallbackMethod_FinishJob<
-              v1::TrainingService::WithCallbackMethod_CancelJob<
-                  v1::TrainingService::WithCallbackMethod_PauseJob<
-                      v1::TrainingService::WithCallbackMethod_ResumeJob<
-                          v1::TrainingService::WithCallbackMethod_UpdateJob<
-                              v1::TrainingService::WithCallbackMethod_Predict<AdminMethods>>>>>>> {
+    : public v1::TrainingService::WithCallbackMethod_FinishJob<
+          v1::TrainingService::WithCallbackMethod_CancelJob<
+              v1::TrainingService::WithCallbackMethod_PauseJob<
+                  v1::TrainingService::WithCallbackMethod_ResumeJob<
+                      v1::TrainingService::WithCallbackMethod_UpdateJob<SubmitMethods>>>>> {
  public:
   explicit TrainingService(TrainingCalls* calls, CallChecks checks = {})
       : calls_(calls), checks_(checks) {}
@@ -41,6 +42,9 @@ class TrainingService final
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* context,
                                    const v1::SubmitRequest* request,
                                    v1::SubmitReply* reply) override;
+  grpc::ServerUnaryReactor* SubmitBatch(grpc::CallbackServerContext* context,
+                                        const v1::SubmitBatchRequest* request,
+                                        v1::SubmitBatchReply* reply) override;
   grpc::ServerUnaryReactor* FinishJob(grpc::CallbackServerContext* context,
                                       const v1::FinishJobRequest* request, v1::Job* reply) override;
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,

@@ -1,7 +1,7 @@
 // Submits Jobs from many clients at once and prints what that gave, as one JSON
 // line. Each client has a connection of its own and one call under way; a call
-// counts when traind has answered, that is, when its Job is on disk.
-//   submit_bench --server 127.0.0.1:7070 --train DIR/train.csv --target kind
+// counts when traind has answered, that is, when its Jobs are on disk.
+//   submit_bench --server 127.0.0.1:7070 --train DIR/train.csv --target kind [--batch 100]
 #include <absl/base/thread_annotations.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
@@ -25,7 +25,7 @@ namespace {
 
 struct Flags {
   std::string server = "127.0.0.1:7070", train, target;
-  int jobs = 10'000, clients = 64;
+  int jobs = 10'000, clients = 64, batch = 0;
   bool request_ids = true;
 };
 
@@ -100,6 +100,38 @@ class Client {
   void Next() {
     int number = 0;
     if (!tally_->Take(&number)) return tally_->ClientDone();
+    context_ = std::make_unique<grpc::ClientContext>();
+    begin_ = absl::Now();
+    if (flags_.batch > 0) return SubmitMany(number);
+    request_ = RequestOf(number);
+    reply_.Clear();
+    stub_->async()->Submit(context_.get(), &request_, &reply_, [this](const grpc::Status& status) {
+      tally_->Add(absl::Now() - begin_, status);
+      Next();
+    });
+  }
+
+ private:
+  // `number` is that of the batch.
+  void SubmitMany(int number) {
+    batch_.Clear();
+    for (int i = 0; i < flags_.batch; ++i) {
+      *batch_.add_submits() = RequestOf(number * flags_.batch + i);
+    }
+    outcomes_.Clear();
+    stub_->async()->SubmitBatch(
+        context_.get(), &batch_, &outcomes_, [this](const grpc::Status& status) {
+          grpc::Status worst = status;
+          for (const v1::SubmitOutcome& outcome : outcomes_.outcomes()) {
+            if (outcome.status() == "OK") continue;
+            worst = {grpc::StatusCode::UNKNOWN,
+                     absl::StrCat(outcome.status(), " ", outcome.message())};
+          }
+          tally_->Add(absl::Now() - begin_, worst);
+          Next();
+        });
+  }
+  v1::SubmitRequest RequestOf(int number) const {
     v1::SubmitRequest request;
     v1::JobSpec& spec = *request.mutable_spec();
     spec.set_api("v1");
@@ -112,17 +144,9 @@ class Client {
     if (flags_.request_ids) {
       request.set_request_id(absl::StrCat("bench-", getpid(), "-", number));
     }
-    context_ = std::make_unique<grpc::ClientContext>();
-    reply_.Clear();
-    request_ = std::move(request);
-    begin_ = absl::Now();
-    stub_->async()->Submit(context_.get(), &request_, &reply_, [this](const grpc::Status& status) {
-      tally_->Add(absl::Now() - begin_, status);
-      Next();
-    });
+    return request;
   }
 
- private:
   const Flags& flags_;
   Tally* const tally_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -130,11 +154,14 @@ class Client {
   std::unique_ptr<grpc::ClientContext> context_;
   v1::SubmitRequest request_;
   v1::SubmitReply reply_;
+  v1::SubmitBatchRequest batch_;
+  v1::SubmitBatchReply outcomes_;
   absl::Time begin_;
 };
 
 int Run(const Flags& flags) {
-  Tally tally(flags.jobs, flags.clients);
+  const int at_once = std::max(1, flags.batch);  // Jobs of a call
+  Tally tally(flags.jobs / at_once, flags.clients);
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < flags.clients; ++i) {
     clients.push_back(std::make_unique<Client>(flags, &tally));
@@ -150,21 +177,21 @@ int Run(const Flags& flags) {
   const std::vector<absl::Duration> took = tally.Sorted();
   if (tally.failed() > 0 || took.empty()) {
     std::fprintf(stderr, "submit_bench: %d of %d calls failed, the first with: %s\n",
-                 tally.failed(), flags.jobs, tally.first_error().c_str());
+                 tally.failed(), flags.jobs / at_once, tally.first_error().c_str());
     return 1;
   }
   const auto at_ms = [&](double share) {
     const auto last = static_cast<double>(took.size() - 1);
     return absl::ToDoubleMilliseconds(took[static_cast<size_t>(share * last)]);
   };
-  std::printf(
-      "%s\n",
-      absl::StrFormat(R"({"bench": "submit", "jobs": %d, "clients": %d, "wall_s": %.3f, )"
-                      R"("jobs_per_s": %.0f, "p50_ms": %.2f, "p99_ms": %.2f, )"
-                      R"("max_ms": %.2f})",
-                      took.size(), flags.clients, wall_s, static_cast<double>(took.size()) / wall_s,
-                      at_ms(0.5), at_ms(0.99), at_ms(1))
-          .c_str());
+  const int jobs = static_cast<int>(took.size()) * at_once;
+  std::printf("%s\n", absl::StrFormat(
+                          R"({"bench": "submit", "jobs": %d, "batch": %d, "clients": %d, )"
+                          R"("wall_s": %.3f, "jobs_per_s": %.0f, "p50_ms": %.2f, "p99_ms": %.2f, )"
+                          R"("max_ms": %.2f})",
+                          jobs, flags.batch, flags.clients, wall_s,
+                          static_cast<double>(jobs) / wall_s, at_ms(0.5), at_ms(0.99), at_ms(1))
+                          .c_str());
   return 0;
 }
 
@@ -177,12 +204,15 @@ int main(int argc, char** argv) {
   app.add_option("--server", flags.server, "HOST:PORT of traind")->capture_default_str();
   app.add_option("--train", flags.train, "training file, absolute, below a data root")->required();
   app.add_option("--target", flags.target, "its target column")->required();
-  app.add_option("--jobs", flags.jobs, "calls in all")
+  app.add_option("--jobs", flags.jobs, "Jobs in all")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000'000));
   app.add_option("--clients", flags.clients, "at the same time")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  app.add_option("--batch", flags.batch, "Jobs of a SubmitBatch; 0: each has a Submit of its own")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000));
   app.add_flag("!--no-request-ids", flags.request_ids, "submit without request ids");
   CLI11_PARSE(app, argc, argv);
   return traind::Run(flags);

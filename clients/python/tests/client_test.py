@@ -64,6 +64,24 @@ def _():
         assert os.listdir(folder) == []
 
 
+@case("submit_many() sends batches, and answers each spec with its Job or its error")
+def _():
+    with FakeTraind() as fake:
+        good = [{"id": f"j-{i}", "created": True, "warnings": ["slow"], "status": "OK", "message": ""} for i in range(100)]
+        bad = {"id": "", "created": False, "warnings": [], "status": "INVALID_ARGUMENT", "message": "data.target: no column"}
+        fake.replies["POST /v1/jobs:batch"] = [(200, {"outcomes": good}), (200, {"outcomes": [bad, good[7]]})]
+        found, folder = client(fake)
+        specs = [{"data": {"train": TABLE, "target": "kind"}, "budget": "5s"} for _ in range(102)]
+        answers = found.submit_many(specs, request_ids=[f"key-{i}" for i in range(102)], owner="ann")
+        sent = [call.json()["submits"] for call in fake.called("POST", "/v1/jobs:batch")]
+        assert [len(batch) for batch in sent] == [100, 2], [len(batch) for batch in sent]
+        assert sent[1][1]["request_id"] == "key-101" and sent[0][0]["owner"] == "ann", sent[1][1]
+        assert [answers[i].id for i in (0, 99, 101)] == ["j-0", "j-99", "j-7"] and answers[0].warnings == ["slow"]
+        assert isinstance(answers[100], traind.SpecError) and answers[100].places[0].path == "data.target", answers[100]
+        assert len(os.listdir(folder)) == 101  # the tables of those that run
+        assert "102 specs have 1" in str(raises(ValueError, found.submit_many, specs, ["key"]))
+
+
 @case("Without a target, train() names the argument that was probably meant")
 def _():
     with FakeTraind() as fake:

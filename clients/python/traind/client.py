@@ -10,9 +10,9 @@ import tempfile
 import urllib.parse
 import uuid
 import warnings as python_warnings
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
-from .errors import TraindError
+from .errors import TraindError, error_of
 from .job import Job, job_of
 from .progress import time_text
 from .spec import budget_of, resolved
@@ -21,6 +21,7 @@ from .transport import Transport, is_local
 
 
 _PART_BYTES = 2 << 20
+_BATCH = 100  # specs of a call
 
 
 class TraindWarning(UserWarning):
@@ -64,6 +65,46 @@ class Client:
             remove_files(files)
             raise
         return Job(self, job_of(reply), reply.get("warnings") or [], files, labels, index)
+
+    def submit_many(self, specs: Iterable[Dict[str, Any]], request_ids: Optional[Iterable[str]] = None,
+                    owner: str = "") -> List[Union[Job, TraindError]]:
+        """Submits many specs, each a dict as submit() takes it, in batches that are durable when this returns.
+
+        The list has a Job for each spec, or the error by which that one was refused. A repeated call with the same
+        request_ids answers the same Jobs.
+        """
+        specs = list(specs)
+        keys = [uuid.uuid4().hex for _ in specs] if request_ids is None else list(request_ids)
+        if len(keys) != len(specs):
+            raise ValueError(f"{len(specs)} specs have {len(keys)} request_ids")
+        answers: List[Union[Job, TraindError]] = []
+        for start in range(0, len(specs), _BATCH):
+            answers += self._submit_batch(specs[start:start + _BATCH], keys[start:start + _BATCH], owner)
+        return answers
+
+    def _submit_batch(self, specs: List[Dict[str, Any]], keys: List[str], owner: str) -> List[Union[Job, TraindError]]:
+        written: List[List[str]] = []
+        labels: List[Optional[List[Any]]] = []
+        submits = []
+        try:
+            for spec, key in zip(specs, keys):
+                labels.append(self._labels(spec))
+                spec, files = self._resolved(spec)
+                written.append(files)
+                submits.append({"spec": spec, "request_id": key, "owner": owner})
+            reply = self.transport.json("POST", "/v1/jobs:batch", {"submits": submits}, repeatable=True)
+        except Exception:
+            for files in written:
+                remove_files(files)
+            raise
+        answers: List[Union[Job, TraindError]] = []
+        for outcome, files, known in zip(reply["outcomes"], written, labels):
+            if outcome["status"] == "OK":
+                answers.append(Job(self, {"id": outcome["id"]}, outcome.get("warnings") or [], files, known))
+            else:
+                remove_files(files)
+                answers.append(error_of(0, {"error": outcome}))
+        return answers
 
     def train(self, rows: Any, /, target: Any = None, budget: Any = "60s", test: Any = None,
               metric: Optional[str] = None, task: Any = None, progress: bool = True, **spec: Any) -> Any:

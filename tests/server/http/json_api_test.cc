@@ -57,6 +57,26 @@ TEST_F(JsonApiTest, AJobBelongsToItsCallerAndNobodyElseChangesIt) {
   EXPECT_EQ(recorded_[1], "bob CancelJob mine PERMISSION_DENIED");
 }
 
+TEST_F(JsonApiTest, ABatchAnswersEachEntryAndIsRecordedWithTheJobsThatItMade) {
+  caller_ = {"ann", Role::kUser};
+  const std::string common =
+      R"("task":{"type":"classification"},"model":{"mlp":{}},"budget":{"time":"600s"},"data":{"train":"train.csv",)";
+  const auto [status, body] = Call({"POST",
+                                    "/v1/jobs:batch",
+                                    {},
+                                    {},
+                                    R"({"submits":[{"request_id":"a","spec":{"api":"v1",)" +
+                                        common + R"("target":"kind"}}},{"spec":{"api":"v1",)" +
+                                        common + R"("target":"nobody"}}}]})"});
+  ASSERT_EQ(status, 200) << body;
+  EXPECT_THAT(body, HasSubstr(R"("created":true)"));
+  EXPECT_THAT(body, HasSubstr(R"("status":"OK")"));
+  EXPECT_THAT(body, HasSubstr(R"("status":"INVALID_ARGUMENT")"));
+  EXPECT_THAT(body, HasSubstr("nobody"));
+  ASSERT_EQ(recorded_.size(), 1u);
+  EXPECT_THAT(recorded_[0], testing::MatchesRegex("ann SubmitBatch job-[a-z0-9]+ OK"));
+}
+
 TEST_F(JsonApiTest, AGetCollectsNoGarbageWhateverItsQuery) {
   const auto [status, body] = Call({"GET", "/v1/gc", {{"dry_run", "false"}}, {}, ""});
   EXPECT_EQ(status, 400);

@@ -1,0 +1,87 @@
+// TrainingCalls: many specs in one call.
+#include <absl/strings/str_cat.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/base/status_macros.h"
+#include "server/rpc/training_calls.h"
+
+namespace traind {
+namespace {
+
+constexpr int kMostEntries = 1000;
+
+void Refuse(const absl::Status& why, v1::SubmitOutcome* outcome) {
+  outcome->set_status(absl::StatusCodeToString(why.code()));
+  outcome->set_message(std::string(why.message()));
+}
+
+}  // namespace
+
+void TrainingCalls::SubmitBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
+                                v1::SubmitBatchReply* reply, Done done) {
+  if (request.submits().empty() || request.submits_size() > kMostEntries) {
+    return done(absl::InvalidArgumentError(absl::StrCat(
+        "submits: has ", request.submits_size(), " entries; 1 to ", kMostEntries, " are taken")));
+  }
+  // The caller keeps request and reply until it is answered.
+  checks_.Add([this, caller, &request, reply,
+               done = std::move(done)] { CheckBatch(caller, request, reply, done); },
+              absl::InfinitePast());
+}
+
+void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
+                               v1::SubmitBatchReply* reply, const Done& done) {
+  reply->mutable_outcomes()->Reserve(request.submits_size());
+  for (int i = 0; i < request.submits_size(); ++i) reply->add_outcomes();
+  std::vector<std::pair<Job, ControlLoop::Answer>> jobs;
+  // The last one that the loop answers ends the call.
+  const auto left = std::make_shared<std::atomic<int>>(0);
+  for (int i = 0; i < request.submits_size(); ++i) {
+    v1::SubmitOutcome* const outcome = reply->mutable_outcomes(i);
+    auto job = CheckEntry(caller, request.submits(i), outcome);
+    if (!job.ok()) {
+      Refuse(job.status(), outcome);
+    } else if (outcome->id().empty()) {
+      AskedSpec kept{job->spec_sha256, job->spec_json};
+      jobs.emplace_back(*std::move(job),
+                        [outcome, kept = std::move(kept), left, done](const Reply& answer) {
+                          TakeOutcome(answer, kept, outcome);
+                          if (--*left == 0) done(absl::OkStatus());
+                        });
+    }
+  }
+  if (jobs.empty()) return done(absl::OkStatus());
+  *left = static_cast<int>(jobs.size());
+  loop_->SubmitAll(std::move(jobs));
+}
+
+absl::StatusOr<Job> TrainingCalls::CheckEntry(const Caller& caller,
+                                              const v1::SubmitRequest& request,
+                                              v1::SubmitOutcome* outcome) const {
+  ASSIGN_OR_RETURN(const Asked asked, AskedBy(caller, request));
+  if (const auto known = FindRepeated(asked)) {
+    outcome->set_status("OK");
+    outcome->set_id(known->id);
+    return Job();
+  }
+  ASSIGN_OR_RETURN(const v1::JobSpec spec, Completed(request.spec(), asked.owner));
+  return MakeJob(spec, asked);
+}
+
+void TrainingCalls::TakeOutcome(const Reply& answer, const AskedSpec& spec,
+                                v1::SubmitOutcome* outcome) {
+  absl::Status status = answer.status;
+  if (answer.job != nullptr && !answer.created) status = CheckKnown(*answer.job, spec);
+  if (!status.ok() || answer.job == nullptr) return Refuse(status, outcome);
+  outcome->set_status("OK");
+  outcome->set_id(answer.job->id);
+  outcome->set_created(answer.created);
+  if (!answer.created) return;
+  for (const std::string& warning : answer.job->warnings) outcome->add_warnings(warning);
+}
+
+}  // namespace traind

@@ -1,0 +1,114 @@
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/server/rpc/rpc_house.h"
+
+namespace traind {
+namespace {
+
+using testing::HasSubstr;
+
+v1::SubmitRequest RequestOf(const v1::JobSpec& spec, const std::string& request_id = "") {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = spec;
+  request.set_request_id(request_id);
+  return request;
+}
+
+grpc::Status Send(RpcHouse& house, const v1::SubmitBatchRequest& request,
+                  v1::SubmitBatchReply* reply) {
+  grpc::ClientContext context;
+  return house.client().SubmitBatch(&context, request, reply);
+}
+
+TEST(SubmitBatchTest, AllGoodEntriesAreStoredInOneCommitAndBadOnesHaveTheirOwnErrors) {
+  RpcHouse house;
+  const uint64_t commits = house.loop().figures().commits.count;
+  v1::SubmitBatchRequest request;
+  for (int i = 0; i < 100; ++i) {
+    *request.add_submits() = RequestOf(house.GoodSpec(absl::StrCat("job-", i)));
+  }
+  request.mutable_submits(7)->mutable_spec()->mutable_data()->set_target("nobody");
+  request.mutable_submits(8)->set_request_id(std::string(200, 'x'));
+  request.mutable_submits(9)->set_owner("two words");
+  v1::SubmitBatchReply reply;
+  ASSERT_TRUE(Send(house, request, &reply).ok());
+  ASSERT_EQ(reply.outcomes_size(), 100);
+  std::set<std::string> ids;
+  for (int i = 0; i < 100; ++i) {
+    const v1::SubmitOutcome& outcome = reply.outcomes(i);
+    if (i >= 7 && i <= 9) {
+      EXPECT_EQ(outcome.status(), "INVALID_ARGUMENT") << i;
+      EXPECT_TRUE(outcome.id().empty());
+      continue;
+    }
+    EXPECT_EQ(outcome.status(), "OK") << outcome.message();
+    EXPECT_TRUE(outcome.created());
+    EXPECT_TRUE(ids.insert(outcome.id()).second);
+    EXPECT_EQ(house.store().GetJob(outcome.id())->spec.name, absl::StrCat("job-", i));
+  }
+  EXPECT_THAT(reply.outcomes(7).message(), HasSubstr("nobody"));
+  EXPECT_THAT(reply.outcomes(8).message(), HasSubstr("request_id"));
+  EXPECT_THAT(reply.outcomes(9).message(), HasSubstr("owner"));
+  EXPECT_EQ(house.loop().figures().commits.count - commits, 1u);
+}
+
+TEST(SubmitBatchTest, ARepeatedEntryAnswersItsJobAndAnotherSpecUnderItsKeyIsRefused) {
+  RpcHouse house;
+  v1::SubmitBatchRequest request;
+  *request.add_submits() = RequestOf(house.GoodSpec("a"), "key-a");
+  *request.add_submits() = RequestOf(house.GoodSpec("b"), "key-b");
+  *request.add_submits() = RequestOf(house.GoodSpec("a"), "key-a");  // twice in one batch
+  *request.add_submits() = RequestOf(house.GoodSpec("other"), "key-b");
+  v1::SubmitBatchReply first;
+  ASSERT_TRUE(Send(house, request, &first).ok());
+  EXPECT_TRUE(first.outcomes(0).created());
+  EXPECT_TRUE(first.outcomes(1).created());
+  EXPECT_EQ(first.outcomes(2).id(), first.outcomes(0).id());
+  EXPECT_FALSE(first.outcomes(2).created());
+  EXPECT_EQ(first.outcomes(3).status(), "ALREADY_EXISTS");
+  v1::SubmitBatchReply again;
+  ASSERT_TRUE(Send(house, request, &again).ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(again.outcomes(i).id(), first.outcomes(i).id());
+    EXPECT_FALSE(again.outcomes(i).created());
+  }
+  EXPECT_EQ(again.outcomes(3).status(), "ALREADY_EXISTS");
+  // A Submit of its own finds it as well.
+  v1::SubmitReply single;
+  ASSERT_TRUE(house.Submit(house.GoodSpec("b"), "key-b", &single).ok());
+  EXPECT_EQ(single.job().id(), first.outcomes(1).id());
+}
+
+TEST(SubmitBatchTest, ItsSizeIsLimited) {
+  RpcHouse house;
+  v1::SubmitBatchReply reply;
+  EXPECT_EQ(Send(house, {}, &reply).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  v1::SubmitBatchRequest request;
+  for (int i = 0; i < 1001; ++i) request.add_submits();
+  const grpc::Status many = Send(house, request, &reply);
+  EXPECT_EQ(many.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(many.error_message(), HasSubstr("1 to 1000"));
+}
+
+TEST(SubmitBatchTest, WhereTheCommitFailsEveryEntryIsToldSo) {
+  RpcHouse house;
+  house.store().FailCommits(absl::ResourceExhaustedError("full"));
+  v1::SubmitBatchRequest request;
+  *request.add_submits() = RequestOf(house.GoodSpec("a"));
+  *request.add_submits() = RequestOf(house.GoodSpec("b"));
+  v1::SubmitBatchReply reply;
+  ASSERT_TRUE(Send(house, request, &reply).ok());
+  for (const v1::SubmitOutcome& outcome : reply.outcomes()) {
+    EXPECT_EQ(outcome.status(), "RESOURCE_EXHAUSTED");
+    EXPECT_TRUE(outcome.id().empty());
+  }
+  house.store().FailCommits(absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace traind
