@@ -227,6 +227,10 @@ void ControlCore::Impl::AddDecision(JobEntry& entry, Decision decision) {
 // Does what the time and the facts ask for; doing it twice changes nothing.
 void ControlCore::Impl::Advance(JobEntry& entry) {
   if (IsTerminal(entry.view().state)) return UpdateQueues(entry);
+  if (entry.view().cancel_requested) {
+    AdvanceCancelled(entry);
+    return UpdateQueues(entry);
+  }
   if (!entry.view().after.empty()) return AdvanceWaiting(entry);
   if (TrainsNothing(entry.view())) return AdvanceInference(entry);
   if (entry.view().state != JobState::kFinalizing) {
@@ -254,7 +258,7 @@ void ControlCore::Impl::Advance(JobEntry& entry) {
 // Puts the Job where Dispatch looks for work.
 void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   const Job& job = entry.view();
-  const bool over = IsTerminal(job.state);
+  const bool over = IsTerminal(job.state) || job.cancel_requested;
   int running = 0;
   bool ready = false, waits = false, ready_extra = false;
   for (size_t i = 1; i < job.tasks.size(); ++i) {

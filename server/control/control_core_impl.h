@@ -75,7 +75,7 @@ class ControlCore::Impl {
   void Handle(Pause& event);
   void Handle(Resume& event);
   void Handle(Update& event);
-  JobEntry* FindLive(CallId call, const std::string& job);
+  JobEntry* FindLive(CallId call, const std::string& job, bool cancels = false);
   absl::Status CheckUpdate(const JobEntry& entry, const Update& event) const;
   static absl::Time UpdatedDeadline(const Job& job, const Update& event);
   void MoveDeadline(JobEntry& entry, absl::Time deadline);
@@ -112,6 +112,7 @@ class ControlCore::Impl {
   absl::Status SettleAfter(Job& job) const;
   void RestoreAfter(JobEntry& entry);
   void AdvanceWaiting(JobEntry& entry);
+  void AdvanceCancelled(JobEntry& entry);
   void TellEnded();
   void TellEnded(JobEntry& entry, const std::string& ended, JobState state);
   static std::string AfterText(const Job& job);

@@ -118,6 +118,7 @@ struct JobEntry {
   std::optional<TrialsSeen> trials_seen;          // when nothing could start
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
   std::string home;                               // the Worker that read the data
+  std::vector<CallId> cancels;                    // calls that wait for its end
 
   const Job& view() const { return draft ? *draft : *job; }
 };

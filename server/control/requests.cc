@@ -1,5 +1,6 @@
 // Handles what clients ask for, and answers them.
 #include <absl/strings/str_cat.h>
+#include <utility>
 
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -101,7 +102,7 @@ void ControlCore::Impl::Handle(Submit& event) {
 }
 
 // The Job of a call; null: there is none to change, and the caller has been told.
-JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job) {
+JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job, bool cancels) {
   JobEntry* entry = Find(job);
   if (!entry) {
     // Whoever calls has just seen it.
@@ -113,6 +114,11 @@ JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job) {
     Answer(call,
            absl::FailedPreconditionError(
                absl::StrCat("job ", job, " is ", Name(entry->view().state), " already")),
+           entry);
+    return nullptr;
+  }
+  if (entry->view().cancel_requested && !cancels) {
+    Answer(call, absl::FailedPreconditionError(absl::StrCat("job ", job, " is being cancelled")),
            entry);
     return nullptr;
   }
@@ -154,11 +160,26 @@ void ControlCore::Impl::Handle(Finish& event) {
 }
 
 void ControlCore::Impl::Handle(Cancel& event) {
-  JobEntry* entry = FindLive(event.call, event.job);
+  JobEntry* entry = FindLive(event.call, event.job, /*cancels=*/true);
   if (!entry) return;
   EditDurably(*entry).cancel_requested = true;
-  End(*entry, JobState::kCancelled, JobEndReason::kCancelledByUser, "cancelled by the user");
-  Answer(event.call, absl::OkStatus(), entry);
+  entry->cancels.push_back(event.call);
+  AdvanceCancelled(*entry);
+}
+
+// Predictions made so far stay. So the end waits until one that is being written is there, and
+// until the disk has told whether one stands of which nothing was heard.
+void ControlCore::Impl::AdvanceCancelled(JobEntry& entry) {
+  const Job& job = entry.view();
+  const bool publishes = job.spec.has_test && !RunsProgram(job.spec) && !TrainsNothing(job);
+  const bool unheard = publishes && !job.prediction && !job.attempts.empty();
+  if (entry.publication.running || unheard) {
+    AskDisk(entry);
+    const bool told = entry.publication.disk_told && !entry.publication.running;
+    if (!told && now_ < entry.publication.disk_by) return;
+  }
+  End(entry, JobState::kCancelled, JobEndReason::kCancelledByUser, "cancelled by the user");
+  for (const CallId call : std::exchange(entry.cancels, {})) Answer(call, absl::OkStatus(), &entry);
 }
 
 void ControlCore::Impl::Handle(Pause& event) {

@@ -153,6 +153,16 @@ class CoreHarness {
     return turn;
   }
 
+  // On the disk, nothing stands of which the core has not heard.
+  Turn CancelJob(const std::string& job) {
+    Turn all;
+    Append(&all, Step({Cancel{1, job}}));
+    for (int asked = 0; asked < 2 && core_->FindJob(job) != nullptr; ++asked) {
+      Append(&all, Step({Published{job, absl::NotFoundError("nothing stands"), false}}));
+    }
+    return all;
+  }
+
   // Reads the table and fits the floor; folds are started then.
   void PrepareJob(const std::string& job) {
     const int64_t attempt = AttemptOf(job, 0);

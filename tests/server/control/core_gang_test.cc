@@ -98,7 +98,7 @@ TEST(GangTest, ARestartOfTraindBeforeTheMeetingLosesNothing) {
 
 TEST(GangTest, OrdersGoToAllParts) {
   TwoHosts t;
-  const Turn turn = t.h.Step({Cancel{1, t.id}});
+  const Turn turn = t.h.CancelJob(t.id);
   ASSERT_EQ(turn.stops.size(), 2u);
   EXPECT_NE(turn.stops[0].worker, turn.stops[1].worker);
 }

@@ -22,7 +22,7 @@ class CoreRetentionTest : public ::testing::Test {
   std::string EndedJob(const std::string& request) {
     const std::string job = house.SubmitJob(CoreHarness::MakeJob(request));
     const int64_t attempt = house.AttemptOf(job, 0);
-    house.Step({Cancel{7, job}});
+    house.CancelJob(job);
     house.Say(attempt, CoreHarness::Ended(AttemptEndReason::kCancelledByUser));
     return job;
   }
@@ -42,7 +42,7 @@ TEST_F(CoreRetentionTest, AJobIsDeletedOnceItIsOverAndItsAttemptsHaveEnded) {
   const std::string job = house.SubmitJob(CoreHarness::MakeJob("a"));
   EXPECT_TRUE(absl::IsFailedPrecondition(Delete(job)));
   const int64_t attempt = house.AttemptOf(job, 0);
-  house.Step({Cancel{7, job}});
+  house.CancelJob(job);
   EXPECT_TRUE(absl::IsUnavailable(Delete(job)));  // its PREPARE still runs
   house.Say(attempt, CoreHarness::Ended(AttemptEndReason::kCancelledByUser));
   EXPECT_EQ(Delete(job), absl::OkStatus());
@@ -55,7 +55,7 @@ TEST_F(CoreRetentionTest, AJobThatOthersUseStaysUntilTheyAreOver) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Delete(source)));
   house.Crash();
   EXPECT_TRUE(absl::IsFailedPrecondition(Delete(source)));
-  house.Step({Cancel{7, user}});
+  house.CancelJob(user);
   EXPECT_EQ(Delete(source), absl::OkStatus());
 }
 
@@ -88,7 +88,7 @@ TEST_F(CoreRetentionTest, JobsArePinnedWhileTheyRunAndAfterwards) {
   EXPECT_TRUE(house.Stored(running).pinned);
   house.Crash();
   EXPECT_TRUE(house.core().FindJob(running)->pinned);
-  house.Step({Cancel{7, running}});
+  house.CancelJob(running);
   EXPECT_TRUE(house.Stored(running).pinned);
   house.Step({Pin{7, running, false}});
   EXPECT_FALSE(house.Stored(running).pinned);

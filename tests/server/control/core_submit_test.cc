@@ -216,8 +216,10 @@ TEST(FinishTest, WhereNoPredictionStandsTheJobFails) {
 
 TEST(FinishTest, OfAJobThatIsNotThereAnyMoreIsRefused) {
   CoreHarness h;
-  EXPECT_EQ(h.Step({Finish{5, "x"}}).replies[0].status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(h.Step({Cancel{5, "x"}}).replies[0].status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(h.Step({Finish{5, "x"}}).replies[0].status.code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(h.Step({Cancel{5, "x"}}).replies[0].status.code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(CancelTest, EndsTheJobAndAbortsItsAttempts) {
@@ -239,6 +241,61 @@ TEST(CancelTest, EndsTheJobAndAbortsItsAttempts) {
     EXPECT_NE(attempt.ended_at, absl::InfiniteFuture());
   }
   EXPECT_EQ(h.core().FindJob(id), nullptr);
+}
+
+TEST(CancelTest, APredictionThatIsBeingWrittenStays) {
+  CoreHarness h;
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  const int64_t prepare = h.AttemptOf(id, 0);
+  h.Say(prepare, h.Table());
+  ASSERT_EQ(h.Say(prepare, facts::FloorReady{"prior", 0.5}).publishes.size(), 1u);
+  const Turn asked = h.Step({Cancel{5, id}, Finish{6, id}, Cancel{7, id}});
+  ASSERT_EQ(asked.replies.size(), 1u);
+  EXPECT_EQ(asked.replies[0].status.code(), absl::StatusCode::kFailedPrecondition);  // Finish
+  EXPECT_FALSE(IsTerminal(h.State(id)));
+  EXPECT_TRUE(asked.starts.empty());
+  const Turn told = h.Publish(id, Quality::kFloor);
+  ASSERT_EQ(told.replies.size(), 2u);
+  EXPECT_EQ(told.replies[0].job->state, JobState::kCancelled);
+  ASSERT_TRUE(h.Stored(id).prediction.has_value());
+  EXPECT_EQ(h.Stored(id).prediction->quality, Quality::kFloor);
+}
+
+TEST(CancelTest, ThePredictionOfAWorkerThatNobodyHeardOfStays) {
+  CoreHarness h;
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  const Turn asked = h.Step({Cancel{5, id}});
+  EXPECT_TRUE(asked.replies.empty());
+  ASSERT_EQ(asked.publishes.size(), 1u);
+  EXPECT_TRUE(asked.publishes[0].request.table.empty()) << "it reads what stands";
+  h.Step({Published{id, h.Prediction(1, Quality::kFloor, h.now), false}});
+  EXPECT_EQ(h.State(id), JobState::kCancelled);
+  EXPECT_TRUE(h.Stored(id).prediction.has_value());
+}
+
+TEST(CancelTest, ADiskThatSaysNothingDoesNotHoldTheEndUp) {
+  CoreHarness h;
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.Step({Cancel{5, id}});
+  EXPECT_FALSE(IsTerminal(h.State(id)));
+  const Turn ended = h.Wait(absl::Seconds(3));
+  EXPECT_EQ(h.State(id), JobState::kCancelled);
+  EXPECT_EQ(ended.replies.size(), 1u);
+}
+
+TEST(CancelTest, ACancelOutlivesARestart) {
+  CoreHarness h;
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.Step({Cancel{5, id}});
+  h.Crash();
+  h.Step();
+  EXPECT_FALSE(IsTerminal(h.State(id)));
+  h.Wait(absl::Seconds(3));
+  EXPECT_EQ(h.State(id), JobState::kCancelled);
 }
 
 TEST(CancelTest, SlotsAreFreeOnlyWhenTheWorkerSaysSo) {
