@@ -244,7 +244,7 @@ void CommandTable::AddSubmitOptions(CLI::App& verb) {
   Text(verb, "--request-id", arguments.request_id, "ID",
        "Submitting the same spec with this id again makes no second Job");
   verb.add_flag("--wait", arguments.wait, "Wait for the end; copy the predictions to `output`");
-  verb.add_flag("-F,--follow", arguments.follow, "As --wait, and show the progress");
+  verb.add_flag("-F,--follow", arguments.follow, "Show the progress until the Job ends");
 }
 
 void CommandTable::AddPredictOptions(CLI::App& verb) {
@@ -289,7 +289,7 @@ void CommandTable::AddRunOptions(CLI::App& verb) {
   verb.add_flag("--offline", run.offline, "It has no network");
   Text(verb, "-O,--out", arguments.to, "DIR", "Where its files go (default: this folder)");
   Whole(verb, "--epochs", run.epochs, "Its epochs, which the plan may cut by $TRAIND_EPOCHS");
-  Whole(verb, "--seed", run.seed, "What {seed} and $TRAIND_SEED are (default 0)");
+  Whole(verb, "--seed", run.seed, "The value of {seed} and $TRAIND_SEED (default 0)");
   Whole(verb, "--slots", run.slots, "Slots of each fold: ranks, as torchrun numbers them");
   Repeated(verb, "--env", run.environment, "NAME=VALUE", "A further variable of its environment");
   verb.add_flag("--detach", run.detach, "Print the Job's id and do not wait");
@@ -318,7 +318,7 @@ void CommandTable::AddLogOptions(CLI::App& verb) {
   Choice(verb, "--level", logs.level, {"info", "warning", "error"}, "The least level");
   Text(verb, "--grep", logs.grep, "RE", "Only lines that this regular expression (RE2) finds");
   Text(verb, "--since", logs.since, "TIME", "Only lines since this time, or since 10m ago");
-  Whole(verb, "--tail", logs.tail, "Of each log only the last N lines");
+  Whole(verb, "--tail", logs.tail, "Show only the last N lines of each log");
   verb.add_flag("-F,--follow", raw_.arguments.follow, "Continue until the Job has ended");
 }
 
@@ -382,7 +382,7 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     Text(verb, "FIELD", arguments.field, "FIELD", "Its path; without one, the whole spec");
     verb.add_flag("--recursive", arguments.recursive, "The fields of its sections, too");
   } else if (name == "completion") {
-    Choice(verb, "SHELL", arguments.shell, {"bash", "zsh", "fish"}, "Whose completions");
+    Choice(verb, "SHELL", arguments.shell, {"bash", "zsh", "fish"}, "The shell to complete for");
   } else if (name == "man") {
     verb.add_flag("--markdown", arguments.markdown, "The list of all options in docs/TRAINCTL.md");
   } else if (name == "doctor") {

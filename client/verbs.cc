@@ -37,7 +37,7 @@ int ReportError(Environment& environment, const absl::Status& status) {
                            absl::StrContains(status.message(), "Failed parsing HTTP/2") ||
                            absl::StrContains(status.message(), "Received http2 header with status");
   if (speaks_http) {
-    environment.err << "What listens there speaks HTTP. trainctl needs the address that the ready "
+    environment.err << "The server there speaks HTTP. trainctl needs the address that the ready "
                        "line of traind names as grpc=HOST:PORT (by default 127.0.0.1:7070)\n";
   } else if (absl::IsUnavailable(status)) {
     environment.err << "Is traind running? Start it with: traind --standalone --state DIR; or name "

@@ -138,7 +138,7 @@ void AddSeriesQuery(Json& parameters) {
   parameters.push_back(
       QueryParameter("names", {{"type", "string"}}, "Names of the figures wanted: a,b"));
   parameters.push_back(QueryParameter("folds", {{"type", "string"}}, "Folds wanted: 0,1"));
-  parameters.push_back(QueryParameter("max_points", number, "Of each series; 0: all"));
+  parameters.push_back(QueryParameter("max_points", number, "At most so many points of each series; 0: all"));
   parameters.push_back(QueryParameter("after_sequence", number, "Only later points"));
   parameters.push_back(QueryParameter("columns", {{"type", "boolean"}},
                                       "A list for each field instead of an object for each point"));
