@@ -87,30 +87,6 @@ def _():
         assert len(folds) == 1, job["attempts"]
 
 
-@case("traind killed for good: at the deadline the folder holds the answer, then the Worker goes",
-      limit_s=150)
-def _():
-    with House(slots=1) as house:
-        house.start()
-        job = house.submit(several(house, "14s", folds=3, epochs=20))
-        house.until(job["id"], "fold 1 is done", lambda j: j["folds"][0]["state"] == "DONE")
-        house.kill_daemon()
-        eventually("the deadline", lambda: time.time() > moment(job["deadline"]), 20)
-        manifest = house.standing(job["id"])
-        assert manifest["quality"] in ("FULL", "DEGRADED"), manifest
-        stamp = os.stat(os.path.join(house.results(job["id"]), "current/manifest.json")).st_mtime
-        assert stamp <= moment(job["deadline"]), (stamp, job["deadline"])
-        members = [m["fold"] for m in manifest["members"]]
-        assert 0 in members and len(members) >= 2, manifest  # it went on without traind
-        house.check_predictions(os.path.join(house.results(job["id"]), "current/predictions.csv"))
-        eventually("the Worker has ended by itself", lambda: not house.processes(), 80)
-        # A traind that starts later finds the same answer.
-        house.start()
-        job = house.wait(job["id"], 10)
-        answered(house, job)
-        assert sorted(job["predictions"]["folds"]) == sorted(members), (job["predictions"], manifest)
-
-
 @case("A killed Rank: the fold goes on from its checkpoint", limit_s=180)
 def _():
     with House(slots=1) as house:
