@@ -66,7 +66,7 @@ def third_party():
         name = "jpeg",
         header = "jpeglib.h",
         package = "libjpeg62-turbo-dev",
-        targets = {"jpeg": ["-ljpeg"]},
+        targets = {"jpeg": ["-l:libjpeg.so"]},  # as libtiff.so has it
     )
     apt_repository(
         name = "png",
@@ -78,13 +78,15 @@ def third_party():
         name = "tiff",
         header = "x86_64-linux-gnu/tiffio.h",
         package = "libtiff-dev",
-        targets = {"tiff": ["-ltiff"]},
+        # By its file's name, so that it is shared in programs that are linked statically, too.
+        targets = {"tiff": ["-l:libtiff.so"]},
     )
     apt_repository(
         name = "sentencepiece",  # links Protobuf: never in a Rank
         header = "sentencepiece_trainer.h",
         package = "libsentencepiece-dev",
-        targets = {"sentencepiece": ["pc:sentencepiece"]},
+        # By the files' names: there are no archives of them.
+        targets = {"sentencepiece": ["-l:libsentencepiece.so", "-l:libsentencepiece_train.so"]},
     )
     apt_repository(
         name = "gtest",
