@@ -1,6 +1,8 @@
 #include "common/base/log.h"
 
 #include <absl/base/thread_annotations.h>
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/string_view.h>
@@ -108,6 +110,13 @@ absl::Status LogToFile(const std::string& path, int64_t max_bytes) {
 
 namespace {
 
+// Of the levels, in their order.
+constexpr absl::string_view kLetters = "IWE";
+
+std::string StampOf(absl::Time at) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", at, absl::UTCTimeZone());
+}
+
 const char* LevelWord(LogLevel level) {
   return level == LogLevel::kInfo ? "info" : level == LogLevel::kWarning ? "warning" : "error";
 }
@@ -133,18 +142,38 @@ void AppendEscaped(absl::string_view text, bool json, std::string& line) {
 
 }  // namespace
 
+std::string LogHead(absl::Time at, LogLevel level) {
+  return absl::StrCat(StampOf(at), " ", kLetters.substr(static_cast<size_t>(level), 1), " ");
+}
+
+bool HasLogHead(absl::string_view line) {
+  constexpr absl::string_view kForm = "0000-00-00T00:00:00.000Z I ";
+  static_assert(kForm.size() == kLogHeadBytes);
+  if (line.size() < kForm.size()) return false;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool fits = kForm[i] == '0'   ? absl::ascii_isdigit(line[i])
+                      : kForm[i] == 'I' ? absl::StrContains(kLetters, line[i])
+                                        : line[i] == kForm[i];
+    if (!fits) return false;
+  }
+  return true;
+}
+
+LogLevel LevelOfLogHead(absl::string_view line) {
+  return static_cast<LogLevel>(kLetters.find(line[kLogHeadBytes - 2]));
+}
+
 LogLine::~LogLine() {
   if (level_ < min_level.load(std::memory_order_relaxed)) return;
   const bool json = format.load(std::memory_order_relaxed) == LogFormat::kJson;
-  const std::string at = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
+  const absl::Time now = absl::Now();
   const std::string where = absl::StrCat(file_, ":", line_);
   std::string line;
   if (json) {
-    line = absl::StrCat("{\"at\":\"", at, "\",\"level\":\"", LevelWord(level_), "\",\"where\":\"",
-                        where, "\",\"text\":\"");
+    line = absl::StrCat("{\"at\":\"", StampOf(now), "\",\"level\":\"", LevelWord(level_),
+                        "\",\"where\":\"", where, "\",\"text\":\"");
   } else {
-    const char letter = level_ == LogLevel::kInfo ? 'I' : level_ == LogLevel::kWarning ? 'W' : 'E';
-    line = absl::StrCat(at, " ", std::string(1, letter), " ", where, "] ");
+    line = absl::StrCat(LogHead(now, level_), where, "] ");
   }
   AppendEscaped(stream_.str(), json, line);
   line += json ? "\"}\n" : "\n";

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/duration.h"
+#include "common/base/log_format.h"
 
 namespace traind {
 namespace {
@@ -27,17 +28,13 @@ bool LogFilter::Passes(const LogRecord& record) const {
 
 // "2026-11-21T14:05:09.123Z I server/main.cc:42] text", as common/base/log.cc writes it.
 bool ParseLogLine(absl::string_view line, LogRecord& record) {
-  constexpr size_t kStamp = 24, kHead = 27;
-  if (line.size() < kHead || line[kStamp] != ' ' || line[kStamp + 2] != ' ') return false;
-  const char letter = line[kStamp + 1];
-  if (letter != 'I' && letter != 'W' && letter != 'E') return false;
+  constexpr size_t kStamp = 24;
+  if (!HasLogHead(line)) return false;
   const auto at = TimestampFromText(line.substr(0, kStamp));
   if (!at.ok()) return false;
   record.at = *at;
-  record.level = letter == 'I'   ? LogLevel::kInfo
-                 : letter == 'W' ? LogLevel::kWarning
-                                 : LogLevel::kError;
-  record.text = std::string(line.substr(kHead));
+  record.level = LevelOfLogHead(line);
+  record.text = std::string(line.substr(kLogHeadBytes));
   return true;
 }
 

@@ -19,8 +19,8 @@ namespace traind {
 
 struct LogRecord {
   int64_t offset = 0;  // of the byte behind the line
-  // The moment and the level of a line that a program of traind wrote. A line of a library has
-  // those of the line before it.
+  // The Worker gives a line of a library the moment at which it was read. In the log of a Worker,
+  // and in logs of earlier releases, such lines have none; then those of the line before count.
   absl::Time at = absl::InfinitePast();
   LogLevel level = LogLevel::kInfo;
   std::string text;  // without moment and level
@@ -57,7 +57,7 @@ class LogFile {
  private:
   const std::string path_;
   int64_t offset_;
-  LogRecord last_;  // its moment and level count for the lines of libraries after it
+  LogRecord last_;  // its moment and level count for lines without their own after it
 };
 
 }  // namespace traind

@@ -19,8 +19,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/log.h"
+#include "common/base/log_format.h"
 
 extern char** environ;
 
@@ -185,12 +187,14 @@ std::optional<ExitStatus> Child::Reap() {
 
 void Child::LogTo(const std::string& path) {
   DrainStderr();
+  if (!line_.empty()) Take("\n");
   WriteTail();
   if (log_fd_ >= 0) close(log_fd_);
   log_fd_ = -1;
   log_bytes_ = 0;
   line_.clear();
   last_line_.clear();
+  level_ = LogLevel::kInfo;
   if (path.empty()) return;
   const absl::Status made = MakeDirs(path.substr(0, path.rfind('/')));
   log_fd_ = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -214,13 +218,45 @@ void Child::WriteTail() {
   [[maybe_unused]] const ssize_t written = write(log_fd_, text.data(), text.size());
 }
 
-void Child::WriteLog(absl::string_view line) { Take(absl::StrCat(line, "\n")); }
+void Child::WriteLog(LogLevel level, absl::string_view line) {
+  if (!line_.empty()) Take("\n");
+  level_ = level;
+  Take(absl::StrCat(line, "\n"));
+}
+
+std::string Child::WithHeads(absl::string_view bytes) {
+  std::string lines;
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    const bool whole = end != absl::string_view::npos;
+    const absl::string_view part = whole ? bytes.substr(0, end + 1) : bytes;
+    bytes.remove_prefix(part.size());
+    if (headed_) {
+      lines.append(part.data(), part.size());
+    } else {
+      start_.append(part.data(), part.size());
+      if (!whole && start_.size() < kLogHeadBytes) break;
+      if (HasLogHead(start_)) {
+        level_ = LevelOfLogHead(start_);
+      } else if (start_ != "\n") {
+        lines += LogHead(SystemClock().WallNow(), level_);
+      }
+      lines += std::exchange(start_, {});
+    }
+    headed_ = !whole;
+  }
+  return lines;
+}
 
 void Child::Take(absl::string_view bytes) {
-  absl::string_view kept = bytes;
+  const std::string lines = log_fd_ >= 0 ? WithHeads(bytes) : "";
+  absl::string_view kept = lines;
+  std::string full;
   if (log_fd_ >= 0 && log_bytes_ < kMaxLogBytes) {
-    if (log_bytes_ + static_cast<int64_t>(bytes.size()) >= kMaxLogBytes) {
-      kept = "\nThis log is full; what comes now is left out, but for its end.\n";
+    if (log_bytes_ + static_cast<int64_t>(lines.size()) >= kMaxLogBytes) {
+      full = absl::StrCat("\n", LogHead(SystemClock().WallNow(), LogLevel::kInfo),
+                          "This log is full; what comes now is left out, but for its end.\n");
+      kept = full;
       log_bytes_ = kMaxLogBytes;
     }
     log_bytes_ += static_cast<int64_t>(kept.size());
@@ -228,8 +264,8 @@ void Child::Take(absl::string_view bytes) {
     [[maybe_unused]] const ssize_t written = write(log_fd_, kept.data(), kept.size());
   }
   if (log_fd_ >= 0 && log_bytes_ >= kMaxLogBytes) {
-    left_out_ += static_cast<int64_t>(bytes.size());
-    tail_.append(bytes.data(), bytes.size());
+    left_out_ += static_cast<int64_t>(lines.size());
+    tail_ += lines;
     if (tail_.size() > 2 * kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
   }
   for (const char c : bytes) {

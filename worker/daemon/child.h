@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/log.h"
 #include "worker/daemon/task.h"
 #include "worker/rank_protocol/line_channel.h"
 
@@ -46,18 +47,20 @@ class Child {
   // Its end, once; none while it runs.
   std::optional<ExitStatus> Reap();
 
-  // Where its stderr goes from now on: a file (absolute; appended to), or "" = the log.
-  void LogTo(const std::string& path);
+  // Where its stderr goes from now on: a file (absolute; appended to), or "" = the log. In the file
+  // a line without a moment gets the one at which it is read, and the level of the line before it.
   // Beyond a size its middle is left out: the first part stays, the last part is appended when the
   // log ends.
+  void LogTo(const std::string& path);
   // A line of the Worker's own for that file.
-  void WriteLog(absl::string_view line);
+  void WriteLog(LogLevel level, absl::string_view line);
   // Moves what is there; never waits.
   void DrainStderr();
 
  private:
   Child(pid_t pid, int exit_fd, int channel_fd, int stderr_fd);
   void Take(absl::string_view bytes);
+  std::string WithHeads(absl::string_view bytes);
   void WriteTail();
 
   const pid_t pid_;
@@ -66,10 +69,13 @@ class Child {
   int stderr_fd_;
   int log_fd_ = -1;
   int64_t log_bytes_ = 0;
-  int64_t left_out_ = 0;   // bytes, once that is full
-  std::string tail_;       // the last of these
-  std::string line_;       // unfinished
-  std::string last_line_;  // of this log
+  int64_t left_out_ = 0;              // bytes, once that is full
+  std::string tail_;                  // the last of these
+  std::string line_;                  // unfinished
+  std::string start_;                 // of a line that may have a head: not yet written
+  bool headed_ = false;               // the open line has one
+  LogLevel level_ = LogLevel::kInfo;  // of the last line
+  std::string last_line_;             // of this log
   bool reaped_ = false;
 };
 

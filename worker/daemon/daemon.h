@@ -83,7 +83,7 @@ class Daemon {
   void AddDeviceFigures(v1::Heartbeat& heartbeat) const;
   std::vector<Slot> SlotsOf(int64_t attempt) const;
   // A line of the Worker's own in the log of rank 0.
-  void WriteTaskLog(int64_t attempt, const std::string& line);
+  void WriteTaskLog(int64_t attempt, LogLevel level, const std::string& line);
   void ReadChildren(absl::Duration now);
   // From a closed channel to the death that explains it.
   static constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);

@@ -68,12 +68,15 @@ void Daemon::HandleLine(ProcessId id, Child& child, const std::string& line, abs
   const absl::StatusOr<rp::FromProcess> message = rp::DecodeFromProcess(line);
   if (!message.ok()) {
     // A library that prints on standard output must not end a run.
-    child.WriteLog(absl::StrCat("not understood (", message.status().message(),
-                                "): ", absl::string_view(line).substr(0, 500)));
+    child.WriteLog(LogLevel::kInfo, absl::StrCat("not understood (", message.status().message(),
+                                                 "): ", absl::string_view(line).substr(0, 500)));
     return;
   }
   if (const auto* log = std::get_if<rp::LogText>(&*message)) {
-    child.WriteLog(absl::StrCat(log->level, ": ", log->text));
+    child.WriteLog(log->level == "info"      ? LogLevel::kInfo
+                   : log->level == "warning" ? LogLevel::kWarning
+                                             : LogLevel::kError,
+                   log->text);
   }
   core_.Message(id, *message, now);
 }

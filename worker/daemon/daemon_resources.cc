@@ -59,7 +59,7 @@ void Daemon::ReadResourcesOf(int64_t attempt, absl::Duration now) {
   reading.machine = ReadMachineTime();
   resources_.Read(attempt, reading, now);
   if (const std::string advice = resources_.Advice(attempt); !advice.empty()) {
-    WriteTaskLog(attempt, absl::StrCat("warning: ", advice));
+    WriteTaskLog(attempt, LogLevel::kWarning, advice);
   }
 }
 
@@ -71,10 +71,10 @@ std::vector<Slot> Daemon::SlotsOf(int64_t attempt) const {
   return slots;
 }
 
-void Daemon::WriteTaskLog(int64_t attempt, const std::string& line) {
+void Daemon::WriteTaskLog(int64_t attempt, LogLevel level, const std::string& line) {
   const std::vector<ProcessId> processes = core_.ProcessesOf(attempt);
   const auto child = processes.empty() ? children_.end() : children_.find(processes.front());
-  if (child != children_.end()) child->second.child->WriteLog(line);
+  if (child != children_.end()) child->second.child->WriteLog(level, line);
 }
 
 // Adds what was measured to what the process tells. More to tell, after the fact or before it.
@@ -91,7 +91,7 @@ void Daemon::NoteResources(ReportAction& fact, absl::Duration now) {
         absl::StrCat(DeviceSummary(devices, options_.driver), "; ", started->resolved_settings);
     const int ranks = std::max(1, task->world_size);
     if (ranks > 1) absl::StrAppend(&summary, " ranks=", ranks);
-    WriteTaskLog(attempt, absl::StrCat("resources: ", summary));
+    WriteTaskLog(attempt, LogLevel::kInfo, absl::StrCat("resources: ", summary));
     resources_.Start(attempt, static_cast<int>(task->slots.size()), sampler_ != nullptr,
                      started->batch, std::move(summary), now);
     ReadResourcesOf(attempt, now);
@@ -101,7 +101,7 @@ void Daemon::NoteResources(ReportAction& fact, absl::Duration now) {
     resources_.Fill(attempt, *progress);
   } else if (const auto* epoch = std::get_if<facts::Epoch>(&fact.fact)) {
     const std::string line = resources_.Epoch(attempt, *epoch, now);
-    if (!line.empty()) WriteTaskLog(attempt, line);
+    if (!line.empty()) WriteTaskLog(attempt, LogLevel::kInfo, line);
   } else if (std::holds_alternative<facts::FoldSaved>(fact.fact)) {
     ReadResourcesOf(attempt, now);  // while its processes are there
   } else if (std::holds_alternative<Ended>(fact.fact)) {

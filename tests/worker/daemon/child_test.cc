@@ -1,6 +1,8 @@
 #include "worker/daemon/child.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <absl/strings/strip.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,14 +12,18 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "common/base/durable_file.h"
+#include "common/base/log_format.h"
 
 namespace traind::worker {
 namespace {
 
-using ::testing::EndsWith;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int kPatienceMs = 20'000;
@@ -148,6 +154,15 @@ class ChildLogTest : public ::testing::Test {
     std::filesystem::remove(path_);
   }
   std::string Log() { return ReadFile(path_).value_or("(no file)"); }
+  // The lines without their moments.
+  std::vector<std::string> Texts() {
+    const std::string log = Log();
+    std::vector<std::string> texts;
+    for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(log, "\n"), '\n')) {
+      texts.emplace_back(HasLogHead(line) ? line.substr(kLogHeadBytes - 2) : line);
+    }
+    return texts;
+  }
   std::string path_;
 };
 
@@ -155,12 +170,28 @@ TEST_F(ChildLogTest, StderrAndNotesGoToTheFileAndAreAppended) {
   for (int i = 0; i < 2; ++i) {
     const auto child = Shell("read go; echo oops >&2; echo done; read end");
     child->LogTo(path_);
-    child->WriteLog("info: hello");
+    child->WriteLog(LogLevel::kWarning, "hello");
     ASSERT_TRUE(child->channel().QueueLine("go").ok());
     EXPECT_EQ(ReadLine(*child), "done");
     child->DrainStderr();
   }
-  EXPECT_EQ(Log(), "info: hello\noops\ninfo: hello\noops\n");
+  EXPECT_THAT(Texts(), ElementsAre("W hello", "W oops", "W hello", "W oops"));
+}
+
+TEST_F(ChildLogTest, ALineWithAMomentKeepsItAndOneWithoutGetsTheLevelOfTheLineBefore) {
+  const auto child = Shell(
+      "read go; echo '2026-11-21T14:05:09.123Z E a.cc:1] broken' >&2; printf '\\n  at ' >&2; "
+      "echo done; read more; echo some place >&2; printf open >&2; echo done; read end");
+  child->LogTo(path_);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(child->channel().QueueLine("go").ok());
+    EXPECT_EQ(ReadLine(*child), "done");
+    child->DrainStderr();
+  }
+  child->WriteLog(LogLevel::kInfo, "a note");
+  EXPECT_THAT(Texts(),
+              ElementsAre("E a.cc:1] broken", "", "E   at some place", "E open", "I a note"));
+  EXPECT_EQ(Log().substr(0, 24), "2026-11-21T14:05:09.123Z");
 }
 
 TEST_F(ChildLogTest, AnEndlessLogKeepsItsBeginningAndItsEndAndTheProcessGoesOn) {
@@ -182,11 +213,11 @@ TEST_F(ChildLogTest, AnEndlessLogKeepsItsBeginningAndItsEndAndTheProcessGoesOn) 
   const std::string log = Log();
   EXPECT_LT(log.size(), (17u << 20));
   EXPECT_GT(log.size(), 15u << 20);
-  EXPECT_EQ(log.substr(0, 6), "first\n");
+  EXPECT_EQ(log.substr(kLogHeadBytes, 6), "first\n");
   const std::string end = log.substr(log.size() - (66 << 10));
   EXPECT_THAT(end, HasSubstr("This log is full"));
-  EXPECT_THAT(end, HasSubstr(" bytes are missing here)\n0123456789\n"));
-  EXPECT_THAT(end, EndsWith("\n0123456789\nthe cause\n"));
+  EXPECT_THAT(end, HasSubstr(" bytes are missing here)\n2"));
+  EXPECT_THAT(end, ContainsRegex("Z I 0123456789\n.*Z I the cause\n$"));
 }
 
 TEST_F(ChildLogTest, AFolderThatCannotBeMadeDoesNotHurt) {
