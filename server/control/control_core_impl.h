@@ -287,6 +287,7 @@ class ControlCore::Impl {
   void NoteEndOfTrials(JobEntry& entry, const TrialsInput& in, const TrialsOutput& out);
   bool FirstTrialNeedsMore(const Job& job) const;
   void StartTrials(JobEntry& entry);
+  void StopAtRung(LiveAttempt& live, const facts::Epoch& fact);
   bool HasSettings(JobEntry& entry, int trial, const TrialsInput& in, int planned);
   void NoteFewerTrials(JobEntry& entry, const TrialsInput& in, int planned);
   void MakeRoomForFolds(JobEntry& entry);

@@ -17,6 +17,7 @@
 
 #include "server/domain/job.h"
 #include "server/domain/worker_mode.h"
+#include "server/plan/epoch_rungs.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
 #include "server/schedule/capacity.h"
@@ -116,6 +117,7 @@ struct JobEntry {
   Pace pace;
   LastRetry last_retry;
   std::optional<TrialsSeen> trials_seen;          // when nothing could start
+  EpochRungs rungs;
   absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
   std::string home;                               // the Worker that read the data
   std::vector<CallId> cancels;                    // calls that wait for its end

@@ -228,6 +228,7 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Epoch& fact) {
   if (!fact.head_only) MarkPace(live, epochs, epoch_s, fact);
   live.last_epoch_at = now_;
   entry.pace.replan_wanted = true;
+  StopAtRung(live, fact);
   // Thousands a second would keep the database from all else.
   if (fact.epoch > kEpochsStored && now_ - live.epoch_stored_at < kEpochEvery) return;
   live.epoch_stored_at = now_;

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "common/job_rules/program_rules.h"
 #include "server/control/control_core_impl.h"
+#include "server/domain/names.h"
 #include "server/plan/fold_costs.h"
 #include "server/plan/trials.h"
 #include "server/search/search.h"
@@ -233,6 +235,29 @@ void ControlCore::Impl::DecideOnce(JobEntry& entry, const TrialNote& note, std::
   decision.to = TrialNoteText(note);
   decision.trial_note = note;
   AddDecision(entry, std::move(decision));
+}
+
+// A trial of a program stops within a fold whose metric is not among the best so far.
+void ControlCore::Impl::StopAtRung(LiveAttempt& live, const facts::Epoch& fact) {
+  JobEntry& entry = *live.job;
+  const Job& job = entry.view();
+  const Task& task = job.tasks[static_cast<size_t>(live.task)];
+  if (job.spec.search.method.empty() || !HasRungs(job.spec.search) || task.seed > 0 ||
+      KindOf(job.spec, task.trial) != kCommandKind || std::isnan(fact.best_metric)) {
+    return;
+  }
+  const auto place = entry.rungs.Take(
+      {task.trial, task.fold, fact.epoch, EpochsOf(job.spec, task.trial), fact.best_metric},
+      job.spec.higher_is_better);
+  if (!place.has_value() || task.trial == 0 || live.stop_sent) return;
+  const std::string name = NameOf(job.spec.trials[static_cast<size_t>(task.trial)]);
+  DecideOnce(
+      entry, {TrialNote::kWorse, task.trial},
+      absl::StrCat("after ", place->epochs, " epochs of ", TaskName(task), " the metric that ",
+                   name, " reports has place ", place->place, " of ", place->trials),
+      absl::StrCat("trial ", task.trial, " to its last epoch"));
+  SendStop(live, StopMode::kPredict, StopReason::kTime,
+           "other trials are better after as many epochs");
 }
 
 // A fold of trial 0 that waits takes the slots of the model of another trial that began last.

@@ -304,6 +304,58 @@ def _():
         assert any("clearly worse" in d["cause"] for d in job["decisions"]), job["decisions"]
 
 
+# Tells how well it does after each of nine epochs, and answers when it is to stop.
+REPORTS = SKILLED.replace("both()\n", """
+for epoch in range(1, 10):
+    time.sleep(0.1)
+    os.write(int(os.environ["TRAIND_REPORT_FD"]), b'{"epoch": %d, "metric": %f}\\n' % (epoch, skill))
+    if os.path.exists(os.environ["TRAIND_STOP_FILE"]):
+        break
+both()
+""")
+
+
+@case("A trial whose reported metric is not among the best stops within its fold", limit_s=120)
+def _():
+    with Commands(slots=1) as house:
+        house.start("--allow-programs")
+        house.script(REPORTS)
+        spec = house.command_spec(budget="90s", changes={"environment": {"SKILL": "{skill}", "PLAIN": "as it is"},
+                                                         "settings": {"skill": "1.0"}, "epochs": 9})
+        spec["model"]["command"]["train"].append("{skill}")
+        spec["search"] = {"trials": 4, "space": {"skill": [0.1, 0.2, 0.3, 1.0]}, "method": "asha"}
+        job = house.ends(spec)
+        stopped = [d for d in job["decisions"] if "the metric that" in d["cause"]]
+        assert any("has place" in d["cause"] and "of 3" in d["cause"] for d in stopped), job["decisions"]
+        least = min(f["progress"]["done"] for f in job["folds"] if f["trial"] > 0)
+        assert least < 9, job["folds"]
+        assert all(f["progress"]["done"] == 9 for f in job["folds"] if f["trial"] == 0), job["folds"]
+        assert job["scores"]["oof"] > 0.85, job["scores"]
+        house.answer(job)
+
+
+# Is always right and never sure; a model that learns is mostly sure and sometimes wrong.
+CAUTIOUS = TRAIN.replace("near = min(", "near = 'a' if product(r) > 0.5 else 'b' if product(r) < -0.5 else 'c' or min(") + """
+both()
+"""
+
+
+@case("A program and models of traind's own are weighted by how well they answer together", limit_s=90)
+def _():
+    with Commands(slots=2) as house:
+        house.start("--allow-programs")
+        house.script(CAUTIOUS)
+        spec = house.command_spec(budget="15s", changes={"beside": ["lightgbm"]})
+        spec["task"]["metric"] = "logloss"
+        job = house.ends(spec)
+        weights = {"command": [], "lightgbm": []}
+        for member in house.answer(job)["members"]:
+            weights[member["kind"]].append(member["weight"])
+        assert sum(weights["command"]) > 0 and sum(weights["lightgbm"]) > 0, weights
+        alone = [sum(f["score"] for f in job["folds"] if f["trial"] == trial) / 3 for trial in (0, 1)]
+        assert job["scores"]["oof"] < min(alone), (job["scores"], alone)
+
+
 @case("Models of traind's own use the time that a program leaves, and answer with it by their scores", limit_s=90)
 def _():
     with Commands(slots=2) as house:

@@ -134,5 +134,69 @@ TEST_F(CoreProgramTest, WhatWasStoppedInTimeIsTold) {
   EXPECT_EQ(stored.decisions.back().to, "the files that were there are the answer");
 }
 
+// A search over programs with nine epochs and one fold, a slot for one of them at a time.
+class CommandSearchTest : public ::testing::Test {
+ protected:
+  CommandSearchTest() {
+    house.Attach("w", 1);
+    Job made = CoreHarness::MakeJob("search", 1);
+    made.spec.epochs = 9;
+    for (int i = 0; i < 5; ++i) made.spec.trials.push_back({"", kCommandKind, 9, 0});
+    made.spec.search = {"asha", {{"model.command.settings.lr", "uniform(0, 1)"}}, 3};
+    job = house.SubmitJob(std::move(made));
+    house.PrepareJob(job);
+  }
+  // Tells epochs up to the last one; returns the stops that it had for answer.
+  std::vector<StopCommand> Report(int task, int epochs, double metric) {
+    std::vector<StopCommand> stops;
+    for (int i = 1; i <= epochs; ++i) {
+      facts::Epoch epoch;
+      epoch.epoch = i;
+      epoch.epoch_s = 0.1;
+      epoch.val_metric = epoch.best_metric = metric;
+      house.now += absl::Milliseconds(100);
+      const Turn turn = house.Say(house.AttemptOf(job, task), epoch);
+      stops.insert(stops.end(), turn.stops.begin(), turn.stops.end());
+    }
+    return stops;
+  }
+  void End(int task, double score) {
+    const int64_t attempt = house.AttemptOf(job, task);
+    house.Say(attempt, CoreHarness::Saved(true, true, score, 9));
+    house.Say(attempt, CoreHarness::Ended());
+    house.Publish(job, Quality::kFull);
+  }
+
+  CoreHarness house;
+  std::string job;
+};
+
+TEST_F(CommandSearchTest, ATrialWhoseMetricIsNotAmongTheBestStopsWithinItsFold) {
+  for (int task = 1; task <= 2; ++task) {
+    EXPECT_TRUE(Report(task, 9, 0.9 - 0.1 * task).empty());
+    End(task, 0.9);
+  }
+  ASSERT_EQ(house.TaskOf(job, 3).trial, 2);
+  const std::vector<StopCommand> stops = Report(3, 1, 0.3);
+  ASSERT_EQ(stops.size(), 1u);
+  EXPECT_EQ(stops[0].mode, StopMode::kPredict) << "what it has learnt answers";
+  const Decision told = house.Stored(job).decisions.back();
+  EXPECT_EQ(told.trial_note, (TrialNote{TrialNote::kWorse, 2}));
+  EXPECT_NE(told.cause.find("place 3 of 3"), std::string::npos) << told.cause;
+  // It leaves nothing, and the next trial begins.
+  house.Say(house.AttemptOf(job, 3), CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  EXPECT_EQ(house.TaskOf(job, 3).state, TaskState::kFailed);
+  ASSERT_EQ(house.TaskOf(job, 4).trial, 3);
+  EXPECT_TRUE(Report(4, 9, 0.85).empty()) << "the best of four";
+}
+
+TEST_F(CommandSearchTest, ProgramsThatTellNoMetricAreNotStopped) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (int task = 1; task <= 4; ++task) {
+    EXPECT_TRUE(Report(task, 9, none).empty());
+    End(task, 0.9);
+  }
+}
+
 }  // namespace
 }  // namespace traind
