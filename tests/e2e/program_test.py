@@ -183,10 +183,32 @@ def _():
         house.start("--allow-programs")
         job = house.run("--budget", "20s", "--slots", "2", "--out", "out", "--", "sh", "-c",
                         'echo "$RANK $LOCAL_RANK $WORLD_SIZE" > $TRAIND_OUT/rank$RANK.txt; '
-                        'test $RANK -eq 1 || sleep 1; test $MASTER_PORT -gt 0')
+                        'test $RANK -eq 1 || sleep 1; test $MASTER_PORT -gt 0; '
+                        'echo "$NCCL_TIMEOUT" > $TRAIND_OUT/timeout.txt')
         in_time(job)
         assert [house.left(f"out/rank{r}.txt") for r in (0, 1)] == ["0 0 2\n", "1 1 2\n"]
+        assert 0 < int(house.left("out/timeout.txt")) < 20, "nobody waits beyond the deadline"
         assert len(job["attempts"]) == 2, job["attempts"]  # PREPARE, and one for the fold
+
+
+@case("A Job tells which code it ran; what .traindignore names is not there")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        codes = []
+        for text in ("one", "one", "two"):
+            house.script("a.txt", text)
+            house.script("secret.key", str(len(codes)))  # ignored, so it changes no digest
+            house.script(".traindignore", "*.key\nout/\n")
+            job = house.run("--budget", "20s", "--out", "out", "--", "sh", "-c", "ls -A > $TRAIND_OUT/ls.txt")
+            in_time(job)
+            assert house.left("out/ls.txt").split() == [".traindignore", "a.txt"], house.left("out/ls.txt")
+            words = job["attempts"][1]["resources"]["summary"].split()
+            codes += [w for w in words if w.startswith("code=")]
+            attempt = f"attempts/{job['attempts'][1]['id']}"
+            with open(os.path.join(house.results(job["id"]), attempt, "results.json")) as f:
+                assert json.load(f)["code_sha256"].startswith(codes[-1][5:])
+        assert len(codes) == 3 and codes[0] == codes[1] != codes[2], codes
 
 
 @case("An expected file is an interim answer: it outlives the loss of everything")

@@ -111,8 +111,8 @@ void ProgramTrainer::SaveInterim() {
   RemoveUnsound(answer, wrong);
   if (!Unmatched(answer, spec_.expect).empty()) {
     interim_newest_ = newest;
-    return Log("warning", absl::StrCat("fold ", train_.fold, ": what is there does not count yet: ",
-                                       wrong));
+    return Log("warning",
+               absl::StrCat("fold ", train_.fold, ": what is there does not count yet: ", wrong));
   }
   const bool copied = CopyResults(answer, ResultsFolder()).ok();
   interim_took_ = clock_.MonotonicNow() - now;
@@ -146,10 +146,10 @@ absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete) {
   RemoveUnsound(results, wrong);
   const std::vector<std::string> unmatched = Unmatched(results, spec_.expect);
   if (!unmatched.empty()) {
-    const std::string missing =
-        wrong.empty() ? absl::StrCat("no file, or only an empty one, matches '",
-                                     absl::StrJoin(unmatched, "', '"), "'")
-                      : wrong;
+    const std::string missing = wrong.empty()
+                                    ? absl::StrCat("no file, or only an empty one, matches '",
+                                                   absl::StrJoin(unmatched, "', '"), "'")
+                                    : wrong;
     if (complete) {
       return UserError(absl::StrCat("run.expect: ", missing, wrong.empty() ? Tail() : ""));
     }
@@ -247,8 +247,8 @@ absl::Status ProgramTrainer::SaveRows(StopCause cause, bool complete) {
   saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
   RETURN_IF_ERROR(saver_->SaveLast(std::move(saved), answers_->oof, {answers_->test, "", ""}));
   std::error_code ignored;
-  for (const std::string& name : {std::string("work"), std::string(kDataFolder),
-                                  checkpoints_->LastCopy()}) {
+  for (const std::string& name :
+       {std::string("work"), std::string(kDataFolder), checkpoints_->LastCopy()}) {
     if (!name.empty()) fs::remove_all(InFold(name), ignored);
   }
   if (!wrong.ok()) {
@@ -266,6 +266,7 @@ absl::Status ProgramTrainer::WriteResults(const std::vector<ResultFile>& results
     files.push_back({{"name", file.name}, {"bytes", file.bytes}});
   }
   nlohmann::json all = {{"command", Command(spec_.command)},
+                        {"code_sha256", DigestOfCode(fold_dir_)},
                         {"files", files},
                         {"start", try_ + 1},
                         {"seconds", absl::ToDoubleSeconds(clock_.MonotonicNow() - began_)}};

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,9 @@ constexpr absl::Duration kFoldersPatience = absl::Seconds(30);
 constexpr char kSetUp[] = "set-up";
 constexpr int kPercent = 100;
 constexpr size_t kTailLines = 5;
+constexpr size_t kDigestShown = 12;
+// PyTorch waits so long by default.
+constexpr absl::Duration kExchangeTimeout = absl::Minutes(30);
 constexpr size_t kTailBytes = 300;
 // Names the processes of a rank of a fold, also for the next start.
 constexpr char kProcessOf[] = "TRAIND_PROCESS_OF=";
@@ -121,8 +125,8 @@ absl::Status ProgramTrainer::AfterSetup() {
   if (end.exec_error != 0) {
     return UserError(end.failed_step != StartStep::kExec
                          ? WhyNotStarted(end)
-                         : absl::StrCat(field, ": '", spec_.setup[0], "' cannot be started: ",
-                                        strerror(end.exec_error)));
+                         : absl::StrCat(field, ": '", spec_.setup[0],
+                                        "' cannot be started: ", strerror(end.exec_error)));
   }
   if (const int signal = SignalOf(end.wait_status); signal > 0) {
     return absl::AbortedError(absl::StrCat(field, ": the program was ended by signal ", signal));
@@ -227,8 +231,8 @@ std::vector<std::string> ProgramTrainer::Environment() const {
   const PlaceholderValues values = Values();
   for (const auto& [name, value] : spec_.environment) {
     // That of `run` is the user's own shell's.
-    all.push_back(absl::StrCat(
-        name, "=", user_.answers_rows ? FillPlaceholders(value, values) : value));
+    all.push_back(
+        absl::StrCat(name, "=", user_.answers_rows ? FillPlaceholders(value, values) : value));
   }
   const auto set = [&all](absl::string_view name, const auto& value) {
     all.push_back(absl::StrCat(name, "=", value));
@@ -241,6 +245,13 @@ std::vector<std::string> ProgramTrainer::Environment() const {
   set("MASTER_PORT", train_.rendezvous.port);
   set("OMP_NUM_THREADS", train_.threads);
   set("NUM_WORKERS", train_.threads);
+  // Behind the deadline nobody needs what a rank waits for. What the user or the Worker says goes
+  // before.
+  if (spec_.environment.count("NCCL_TIMEOUT") == 0 && getenv("NCCL_TIMEOUT") == nullptr) {
+    const absl::Duration left = orders_.deadline - clock_.MonotonicNow();
+    set("NCCL_TIMEOUT",
+        std::max(int64_t{1}, absl::ToInt64Seconds(std::min(left, kExchangeTimeout))));
+  }
   set("TRAIND_JOB", train_.job);
   set("TRAIND_FOLD", train_.fold);
   set("TRAIND_FOLDS", spec_.folds);
@@ -296,6 +307,7 @@ void ProgramTrainer::SendStarted() {
   started.steps_per_epoch = TellsEpochs() ? 1 : kPercent;
   started.resolved_settings =
       absl::StrCat("start=", try_ + 1, " threads=", train_.threads,
+                   " code=", DigestOfCode(fold_dir_).substr(0, kDigestShown),
                    " command=", absl::StrJoin(Command(spec_.command), " ").substr(0, kTailBytes));
   sink_.Send(started);
 }
@@ -340,8 +352,9 @@ absl::StatusOr<bool> ProgramTrainer::BeginsAgain() {
   if (!failed || try_ == 0 || train_.rank > 0 || train_.world_size > 1) return false;
   absl::StatusOr<bool> aside = checkpoints_->SetAside();
   if (!aside.ok() || !*aside) return false;  // what it says itself is the better message
-  Log("warning", absl::StrCat("fold ", train_.fold, ": the program failed after a restart", Tail(),
-                              "; its checkpoints are set aside, and it begins with the ones before"));
+  Log("warning",
+      absl::StrCat("fold ", train_.fold, ": the program failed after a restart", Tail(),
+                   "; its checkpoints are set aside, and it begins with the ones before"));
   ++try_;
   RETURN_IF_ERROR(StorageError(WriteFileDurably(InFold("tries"), absl::StrCat(try_ + 1))));
   tail_.clear();
@@ -439,8 +452,8 @@ std::string ProgramTrainer::WhyNotStarted(const KeeperReport& end) const {
       return absl::StrCat(section, ".writes: 'own' is not possible on this machine, whose kernel ",
                           "has no Landlock: ", why);
     default:
-      return absl::StrCat(user_.command_field, ": '", spec_.command[0], "' cannot be started: ",
-                          why);
+      return absl::StrCat(user_.command_field, ": '", spec_.command[0],
+                          "' cannot be started: ", why);
   }
 }
 

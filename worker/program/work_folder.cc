@@ -17,6 +17,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/job_rules/program_rules.h"
+#include "worker/program/ignore_rules.h"
 
 namespace traind {
 namespace {
@@ -28,6 +29,7 @@ constexpr int kMostCopied = 20'000;
 constexpr std::array<const char*, 8> kLinked = {".git",         ".venv", "venv",        ".hg",
                                                 "node_modules", ".tox",  ".mypy_cache", ".cache"};
 constexpr char kCompiled[] = "__pycache__";
+constexpr char kCodeDigest[] = "code.sha256";
 
 absl::Status Failed(const std::error_code& error, const fs::path& path) {
   return ErrnoStatus(error.value(), path.string());
@@ -40,7 +42,8 @@ FileMark MarkOf(const struct stat& info) {
 // Copies a folder, file by file.
 class FolderCopy {
  public:
-  explicit FolderCopy(std::string left_out) : left_out_(std::move(left_out)) {}
+  FolderCopy(std::string left_out, IgnoreRules rules)
+      : left_out_(std::move(left_out)), rules_(std::move(rules)) {}
 
   absl::Status Copy(const fs::path& from, const fs::path& to, const std::string& prefix) {
     std::error_code error;
@@ -53,6 +56,15 @@ class FolderCopy {
     return error ? Failed(error, from) : absl::OkStatus();
   }
 
+  // Of all entries, whatever their order in the folder was.
+  std::string Digest() const {
+    std::string all;
+    for (const auto& [name, content] : contents_) {
+      absl::StrAppend(&all, name, std::string(1, '\0'), content, "\n");
+    }
+    return Sha256Hex(all);
+  }
+
   FileMarks marks;
 
  private:
@@ -63,6 +75,7 @@ class FolderCopy {
     struct stat info;
     if (entry.path() == left_out_ || name == kCompiled) return absl::OkStatus();
     if (lstat(entry.path().c_str(), &info) != 0) return absl::OkStatus();  // gone meanwhile
+    if (rules_.Ignores(prefix + name, S_ISDIR(info.st_mode))) return absl::OkStatus();
     if (S_ISDIR(info.st_mode) && !IsLinked(name) && copied_ < kMostCopied) {
       return Copy(entry.path(), to / name, absl::StrCat(prefix, name, "/"));
     }
@@ -70,12 +83,18 @@ class FolderCopy {
       ++copied_;
       fs::copy_file(entry.path(), to / name, error);
       if (error) return Failed(error, to / name);
+      ASSIGN_OR_RETURN(const FileDigest digest, DigestFile((to / name).string()));
+      contents_[prefix + name] =
+          absl::StrCat((info.st_mode & S_IXUSR) != 0 ? "x " : "- ", digest.sha256);
       if (stat((to / name).c_str(), &info) == 0) marks[prefix + name] = MarkOf(info);
       return absl::OkStatus();
     }
     if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) {
       return absl::OkStatus();  // sockets and pipes
     }
+    // Reading what lies behind a link could take minutes.
+    contents_[prefix + name] = absl::StrCat("link ", S_ISREG(info.st_mode) ? info.st_size : 0, " ",
+                                            S_ISREG(info.st_mode) ? MarkOf(info).modified_ns : 0);
     fs::create_symlink(entry.path(), to / name, error);
     return error ? Failed(error, to / name) : absl::OkStatus();
   }
@@ -85,13 +104,14 @@ class FolderCopy {
   }
 
   const fs::path left_out_;
+  const IgnoreRules rules_;
+  std::map<std::string, std::string> contents_;  // by path in the folder
   int copied_ = 0;
 };
 
 bool MatchesOneOf(const std::string& name, const std::vector<std::string>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(), [&name](const std::string& pattern) {
-    return MatchesPattern(name, pattern);
-  });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&name](const std::string& pattern) { return MatchesPattern(name, pattern); });
 }
 
 std::string ToText(const FileMarks& marks) {
@@ -170,19 +190,24 @@ absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::s
   RETURN_IF_ERROR(MakeDirs(dir));
   fs::remove_all(begun, error);
   fs::remove_all(work, error);
-  FolderCopy copy(left_out);
+  FolderCopy copy(left_out,
+                  IgnoreRules(ReadFile(absl::StrCat(origin, "/", kIgnoreFile)).value_or("")));
   RETURN_IF_ERROR(copy.Copy(origin, begun, ""));
+  RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(dir, "/", kCodeDigest), copy.Digest()));
   fs::rename(begun, work, error);
   if (error) return Failed(error, work);
   RETURN_IF_ERROR(WriteMarks(marks, copy.marks));
   return std::move(copy.marks);
 }
 
+std::string DigestOfCode(const std::string& dir) {
+  return ReadFile(absl::StrCat(dir, "/", kCodeDigest)).value_or("");
+}
+
 absl::StatusOr<FileMarks> MarkAgain(const std::string& dir) {
   FileMarks marks;
-  RETURN_IF_ERROR(ForEachFile(dir + "/work", [&marks](const ResultFile& file) {
-    marks[file.name] = MarkOf(file);
-  }));
+  RETURN_IF_ERROR(ForEachFile(
+      dir + "/work", [&marks](const ResultFile& file) { marks[file.name] = MarkOf(file); }));
   RETURN_IF_ERROR(WriteMarks(dir + "/origin.json", marks));
   return marks;
 }
@@ -211,9 +236,8 @@ absl::StatusOr<std::vector<ResultFile>> FindResults(const std::string& work, con
   }));
   RETURN_IF_ERROR(ForEachFile(out, take));
   if (crowded) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("more than ", kMostResults, " files match '", absl::StrJoin(wanted, "', '"),
-                     "'; name fewer"));
+    return absl::InvalidArgumentError(absl::StrCat("more than ", kMostResults, " files match '",
+                                                   absl::StrJoin(wanted, "', '"), "'; name fewer"));
   }
   while (matched.size() + others.size() > kMostResults) {
     others.erase(std::prev(others.end()));

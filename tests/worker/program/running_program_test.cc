@@ -108,9 +108,10 @@ TEST_F(RunningProgramTest, AProgramThatOwnsItsFoldersWritesToThemAlone) {
   char real[4096];
   ASSERT_NE(realpath(own.c_str(), real), nullptr);
   if (std::string(real).rfind("/tmp/", 0) == 0) GTEST_SKIP() << "all of it lies below /tmp";
-  ProgramStart start = StartOf("echo x > in.txt; mkdir deep; mv in.txt deep; cat deep/in.txt; "
-                               "echo y > ../other-folder/out.txt || echo refused; "
-                               "rm -rf ../other-folder; test -d ../other-folder && echo there");
+  ProgramStart start = StartOf(
+      "echo x > in.txt; mkdir deep; mv in.txt deep; cat deep/in.txt; "
+      "echo y > ../other-folder/out.txt || echo refused; "
+      "rm -rf ../other-folder; test -d ../other-folder && echo there");
   start.folder = real;
   start.writable = {real, "/no/such/folder"};
   Begin(start);
@@ -128,6 +129,12 @@ TEST_F(RunningProgramTest, AProgramGainsNoPrivileges) {
   Start("grep NoNewPrivs /proc/self/status");
   ASSERT_TRUE(UntilEnd());
   EXPECT_EQ(output_, std::vector<std::string>{"NoNewPrivs:\t1"});
+}
+
+TEST_F(RunningProgramTest, AProgramEndsFirstWhereMemoryRunsOutAndLeavesNoImageOfIt) {
+  Start("cat /proc/self/oom_score_adj; ulimit -c; ulimit -H -c");
+  ASSERT_TRUE(UntilEnd());
+  EXPECT_EQ(output_, (std::vector<std::string>{"900", "0", "0"}));
 }
 
 TEST_F(RunningProgramTest, ASoftStopReachesWhoCatchesItAndNobodyElse) {

@@ -61,6 +61,36 @@ TEST_F(WorkFolder, SmallFilesAreCopiedAndLargeOnesLinked) {
   EXPECT_FALSE(fs::exists(root_ / "fold/work/__pycache__"));
 }
 
+TEST_F(WorkFolder, WhatTraindignoreNamesIsNotThere) {
+  Write("origin/.traindignore", "*.log\n/code/old/\n");
+  Write("origin/a.log", "x");
+  Write("origin/code/old/model.py", "x = 0");
+  Write("origin/huge.log", std::string((1 << 20) + 1, 'x'));
+  Make();
+  EXPECT_TRUE(fs::exists(root_ / "fold/work/code/model.py"));
+  EXPECT_FALSE(fs::exists(root_ / "fold/work/code/old"));
+  EXPECT_FALSE(fs::exists(root_ / "fold/work/a.log"));
+  EXPECT_FALSE(fs::is_symlink(root_ / "fold/work/huge.log")) << "not even a link";
+}
+
+TEST_F(WorkFolder, TheDigestTellsWhetherTheCodeIsTheSame) {
+  const auto digest = [this](const std::string& dir) {
+    const auto marks = MakeWorkFolder(Path("origin"), Path(dir), Path("origin/state"));
+    EXPECT_TRUE(marks.ok()) << marks.status();
+    return DigestOfCode(Path(dir));
+  };
+  const std::string first = digest("a");
+  EXPECT_EQ(first.size(), 64u);
+  Write("origin/train.py", "print(1)");  // the same again, at another time
+  EXPECT_EQ(digest("b"), first);
+  Write("origin/train.py", "print(2)");
+  const std::string second = digest("c");
+  EXPECT_NE(second, first);
+  fs::rename(root_ / "origin/train.py", root_ / "origin/fit.py");
+  EXPECT_NE(digest("d"), second) << "the name counts";
+  EXPECT_EQ(DigestOfCode(Path("nowhere")), "");
+}
+
 TEST_F(WorkFolder, ASecondStartFindsTheFolderAsTheFirstLeftIt) {
   Make();
   Write("fold/work/checkpoint", "epoch 3");
@@ -106,15 +136,13 @@ TEST_F(WorkFolder, OfManyResultsThoseThatAreWantedStay) {
   for (size_t i = 0; i < kMostResults + 10; ++i) Write("out/" + std::to_string(i), "x");
   Write("out/sub.csv", "wanted");
   size_t left_out = 0;
-  const auto results =
-      FindResults(Path("fold/work"), marks, Path("out"), {"sub.csv"}, &left_out);
+  const auto results = FindResults(Path("fold/work"), marks, Path("out"), {"sub.csv"}, &left_out);
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(results->size(), kMostResults);
   EXPECT_EQ(left_out, 11);
   EXPECT_EQ(Matched(*results, {"sub.csv"}).size(), 1);
   const auto all = FindResults(Path("fold/work"), marks, Path("out"), {"[0-9]*"});
-  EXPECT_NE(all.status().message().find("more than 10000 files match '[0-9]*'"),
-            std::string::npos)
+  EXPECT_NE(all.status().message().find("more than 10000 files match '[0-9]*'"), std::string::npos)
       << all.status();
 }
 
