@@ -6,6 +6,7 @@ namespace traind {
 
 std::optional<UserProgram> UserProgramOf(const plain::JobSpec& spec) {
   UserProgram program;
+  program.asks_gpu = spec.resources.device == "cuda";
   if (spec.run.has_value() && !spec.run->command.empty()) {
     program.run = *spec.run;
     return program;

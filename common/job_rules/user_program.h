@@ -23,6 +23,7 @@ struct UserProgram {
   std::vector<std::string> predict;  // the command that answers after a cut; empty: none
   std::string predictions, oof;  // patterns of its files; predictions is empty without data.test
   std::map<std::string, std::string> settings;  // what words in braces stand for
+  bool asks_gpu = false;                        // resources.device: cuda
 };
 
 // Returns nothing where networks, trees or nobody trains.

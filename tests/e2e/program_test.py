@@ -244,6 +244,28 @@ def _():
         assert "needs a command" in house.run("--budget", "10s", code=2)
 
 
+@case("A spec that asks for a GPU is refused where its PyTorch knows none, before anything waits for a GPU")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        os.mkdir(os.path.join(house.work, "torch"))
+        house.script("torch/__init__.py", "")
+        house.script("gpu.py", "import torch\n")
+        spec = {"run": {"command": [sys.executable, "gpu.py"], "folder": house.work}, "budget": {"time": "60s"},
+                "resources": {"device": "cuda"}}
+        for cuda, refused in (("None", True), ("'13.0'", False)):
+            house.script("torch/version.py", f"__version__ = '2.11.0'\ncuda: Optional[str] = {cuda}\nhip: str = None\n")
+            job = house.submit(spec)
+            if refused:
+                job = house.wait(job["id"], 30)
+                assert job["end_reason"] == "USER_ERROR", job
+                assert "built for CPUs alone; install one with CUDA" in job["end_message"], job["end_message"]
+            else:
+                eventually("it waits for a GPU",
+                           lambda: house.job(job["id"])["pending_reason"] == "NO_MATCHING_WORKER")
+                house.cli("cancel", job["id"])
+
+
 @case("An answer that was there before does not count, and half a file never comes back")
 def _():
     with Programs() as house:

@@ -4,6 +4,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
+#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 #include <unistd.h>
 
@@ -26,11 +27,13 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kPatience = absl::Seconds(5);
 constexpr size_t kMostBytes = 1 << 16;
+constexpr absl::string_view kWithoutGpu = "torch!";
 
 // Prints the modules that the script imports at its top and that are not there. Modules beside the
-// script count as there.
-constexpr char kMissingModules[] = R"(
-import ast, importlib.util, os, sys
+// script count as there. With an argument "gpu" it prints "torch!" where the script imports a
+// PyTorch that was built for CPUs alone.
+constexpr char kMissingModules[] = R"python(
+import ast, importlib.util, os, re, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
 with open(sys.argv[1], encoding="utf-8", errors="replace") as f:
     tree = ast.parse(f.read(), sys.argv[1])
@@ -45,8 +48,15 @@ def there(name):
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
         return name in sys.modules
-print(" ".join(sorted(name for name in names if not there(name))))
-)";
+missing = sorted(name for name in names if not there(name))
+if not missing and sys.argv[2] == "gpu" and "torch" in names:
+    folder = os.path.dirname(importlib.util.find_spec("torch").origin)
+    with open(os.path.join(folder, "version.py")) as f:
+        built = dict(re.findall(r"^(cuda|hip)\b[^=\n]*= *(\S+)", f.read(), re.MULTILINE))
+    if built.get("cuda") == "None" and built.get("hip", "None") == "None":
+        missing = ["torch!"]
+print(" ".join(missing))
+)python";
 
 std::string PathOf(const plain::RunSpec& run) {
   const auto given = run.environment.find("PATH");
@@ -88,12 +98,12 @@ std::string ScriptOf(const plain::RunSpec& run) {
 
 // The script's folder and variables are those that it will have.
 std::vector<std::string> CheckCommand(const plain::RunSpec& run, const std::string& python,
-                                      const std::string& script) {
+                                      const std::string& script, bool asks_gpu) {
   std::vector<std::string> command = {"/usr/bin/env", "-C", run.folder};
   for (const auto& [name, value] : run.environment) {
     command.push_back(absl::StrCat(name, "=", value));
   }
-  command.insert(command.end(), {python, "-c", kMissingModules, script});
+  command.insert(command.end(), {python, "-c", kMissingModules, script, asks_gpu ? "gpu" : ""});
   return command;
 }
 
@@ -111,8 +121,8 @@ bool SurelyImports(const plain::RunSpec& run, const std::string& python, const f
   if (!text.ok()) return false;
   const auto modules = ImportedModules(*text);
   if (!modules.has_value()) return false;
-  return AllModulesThere(*modules, {python, script.parent_path().string(),
-                                    VariableOf(run, "PYTHONPATH")});
+  return AllModulesThere(*modules,
+                         {python, script.parent_path().string(), VariableOf(run, "PYTHONPATH")});
 }
 
 absl::Status CheckScript(const UserProgram& program, const std::string& python,
@@ -123,11 +133,19 @@ absl::Status CheckScript(const UserProgram& program, const std::string& python,
     return UserError(
         absl::StrCat(program.command_field, ": there is no file '", script, "' in ", run.folder));
   }
-  if (SurelyImports(run, python, fs::path(run.folder) / script)) return absl::OkStatus();
-  const auto checked = RunProgram(CheckCommand(run, python, script), kPatience, kMostBytes);
+  if (!program.asks_gpu && SurelyImports(run, python, fs::path(run.folder) / script)) {
+    return absl::OkStatus();
+  }
+  const auto checked =
+      RunProgram(CheckCommand(run, python, script, program.asks_gpu), kPatience, kMostBytes);
   if (!checked.ok() || checked->ended != 0) return absl::OkStatus();  // the run will tell
   const absl::string_view missing = absl::StripAsciiWhitespace(checked->output);
   if (missing.empty()) return absl::OkStatus();
+  if (missing == kWithoutGpu) {
+    return UserError(absl::StrCat("resources.device: cuda is asked for, but the torch of ", python,
+                                  " is built for CPUs alone; install one with CUDA there, or name ",
+                                  "another interpreter"));
+  }
   return UserError(absl::StrCat(program.command_field, ": ", script, " imports what ", python,
                                 " does not have: ", missing,
                                 "; install it there, or name another interpreter"));
