@@ -307,7 +307,7 @@ def _():
 # Tells how well it does after each of nine epochs, and answers when it is to stop.
 REPORTS = SKILLED.replace("both()\n", """
 for epoch in range(1, 10):
-    time.sleep(0.1)
+    time.sleep(0.3)
     os.write(int(os.environ["TRAIND_REPORT_FD"]), b'{"epoch": %d, "metric": %f}\\n' % (epoch, skill))
     if os.path.exists(os.environ["TRAIND_STOP_FILE"]):
         break
