@@ -1,6 +1,6 @@
 """Training scripts as people publish them, under budgets that are too short by half, each killed once.
 
-    PYTHONPATH=. python3 tests/bench/published_scripts.py --scripts DIR [--only NAME]...
+    PYTHONPATH=. python3 tests/bench/published_scripts.py --scripts DIR [--only NAME]... [--unchanged NAME]...
 
 DIR holds a folder for each script, with what it reads and a file `job.json`:
 
@@ -8,8 +8,8 @@ DIR holds a folder for each script, with what it reads and a file `job.json`:
      "environment": {}, "script": "main.py", "original": "main.original.py", "options": ["--epochs", "14"]}
 
 Each script runs bare to its end first. Then it runs by `trainctl run` with half of that time, and is killed by signal 9
-after half of the budget: with the lines that were changed or added for traind, and, where there is an original, without
-them. A line of a Markdown table for each: the times, whether the answer was there in time, whether the second start
+after half of the budget: with the lines that were changed or added for traind, and those of --unchanged without them, too.
+A line of a Markdown table for each: the times, whether the answer was there in time, whether the second start
 went on where the first one was, and how many lines differ.
 """
 import argparse
@@ -112,6 +112,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--scripts", required=True)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--unchanged", action="append", default=[])
     parser.add_argument("--slots", type=int, default=1)
     asked = parser.parse_args()
     names = sorted(n for n in os.listdir(asked.scripts) if os.path.exists(os.path.join(asked.scripts, n, "job.json")))
@@ -124,8 +125,8 @@ def main():
         script = Script(os.path.join(asked.scripts, name))
         took = bare(script)
         good = measure(script, took, asked.slots, changed=True) and good
-        if script.changed > 0:
-            measure(script, took, asked.slots, changed=False)
+        if name in asked.unchanged:
+            good = measure(script, took, asked.slots, changed=False) and good
     return 0 if good else 1
 
 

@@ -176,7 +176,9 @@ absl::Status ProgramTrainer::LockFold() {
 }
 
 absl::Status ProgramTrainer::MakeFolders() {
-  ASSIGN_OR_RETURN(marks_, MakeWorkFolder(spec_.folder, fold_dir_, train_.state_dir));
+  std::vector<std::string> written = spec_.expect;
+  written.insert(written.end(), spec_.checkpoints.begin(), spec_.checkpoints.end());
+  ASSIGN_OR_RETURN(marks_, MakeWorkFolder(spec_.folder, fold_dir_, train_.state_dir, written));
   for (const char* name : {"checkpoints", "out"}) RETURN_IF_ERROR(MakeDirs(InFold(name)));
   if (rows_ != nullptr) {
     RETURN_IF_ERROR(MakeDirs(InFold(kDataFolder)));

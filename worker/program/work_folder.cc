@@ -39,11 +39,16 @@ FileMark MarkOf(const struct stat& info) {
   return {info.st_size, int64_t{1'000'000'000} * info.st_mtim.tv_sec + info.st_mtim.tv_nsec};
 }
 
+bool MatchesOneOf(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&name](const std::string& pattern) { return MatchesPattern(name, pattern); });
+}
+
 // Copies a folder, file by file.
 class FolderCopy {
  public:
-  FolderCopy(std::string left_out, IgnoreRules rules)
-      : left_out_(std::move(left_out)), rules_(std::move(rules)) {}
+  FolderCopy(std::string left_out, IgnoreRules rules, std::vector<std::string> written)
+      : left_out_(std::move(left_out)), rules_(std::move(rules)), written_(std::move(written)) {}
 
   absl::Status Copy(const fs::path& from, const fs::path& to, const std::string& prefix) {
     std::error_code error;
@@ -79,7 +84,8 @@ class FolderCopy {
     if (S_ISDIR(info.st_mode) && !IsLinked(name) && copied_ < kMostCopied) {
       return Copy(entry.path(), to / name, absl::StrCat(prefix, name, "/"));
     }
-    if (S_ISREG(info.st_mode) && info.st_size <= kLargestCopied && copied_ < kMostCopied) {
+    const bool own = S_ISREG(info.st_mode) && MatchesOneOf(prefix + name, written_);
+    if (own || (S_ISREG(info.st_mode) && info.st_size <= kLargestCopied && copied_ < kMostCopied)) {
       ++copied_;
       fs::copy_file(entry.path(), to / name, error);
       if (error) return Failed(error, to / name);
@@ -105,14 +111,10 @@ class FolderCopy {
 
   const fs::path left_out_;
   const IgnoreRules rules_;
+  const std::vector<std::string> written_;
   std::map<std::string, std::string> contents_;  // by path in the folder
   int copied_ = 0;
 };
-
-bool MatchesOneOf(const std::string& name, const std::vector<std::string>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&name](const std::string& pattern) { return MatchesPattern(name, pattern); });
-}
 
 std::string ToText(const FileMarks& marks) {
   nlohmann::json object = nlohmann::json::object();
@@ -182,7 +184,8 @@ absl::Status CopyWhole(const std::string& from, const std::string& to) {
 }
 
 absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::string& dir,
-                                         const std::string& left_out) {
+                                         const std::string& left_out,
+                                         const std::vector<std::string>& written) {
   const fs::path work = fs::path(dir) / "work", begun = fs::path(dir) / "work.new";
   const std::string marks = absl::StrCat(dir, "/origin.json");
   std::error_code error;
@@ -191,7 +194,8 @@ absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::s
   fs::remove_all(begun, error);
   fs::remove_all(work, error);
   FolderCopy copy(left_out,
-                  IgnoreRules(ReadFile(absl::StrCat(origin, "/", kIgnoreFile)).value_or("")));
+                  IgnoreRules(ReadFile(absl::StrCat(origin, "/", kIgnoreFile)).value_or("")),
+                  written);
   RETURN_IF_ERROR(copy.Copy(origin, begun, ""));
   RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(dir, "/", kCodeDigest), copy.Digest()));
   fs::rename(begun, work, error);

@@ -61,6 +61,22 @@ TEST_F(WorkFolder, SmallFilesAreCopiedAndLargeOnesLinked) {
   EXPECT_FALSE(fs::exists(root_ / "fold/work/__pycache__"));
 }
 
+// The answer of an earlier run would else be written through the link, and would be no result.
+TEST_F(WorkFolder, ALargeFileThatTheProgramWritesIsNoLink) {
+  const std::string large((1 << 20) + 1, 'x');
+  for (const char* name : {"code/model.pt", "code/data.bin"})
+    Write(std::string("origin/") + name, large);
+  const auto marks =
+      MakeWorkFolder(Path("origin"), Path("fold"), Path("origin/state"), {"code/*.pt"});
+  ASSERT_TRUE(marks.ok()) << marks.status();
+  EXPECT_TRUE(fs::is_symlink(root_ / "fold/work/code/data.bin"));
+  EXPECT_FALSE(fs::is_symlink(root_ / "fold/work/code/model.pt"));
+  EXPECT_TRUE(Names(*marks).empty()) << "it was there before";
+  Write("fold/work/code/model.pt", "new");
+  EXPECT_EQ(Names(*marks), std::vector<std::string>{"code/model.pt"});
+  EXPECT_EQ(Read("origin/code/model.pt"), large);
+}
+
 TEST_F(WorkFolder, WhatTraindignoreNamesIsNotThere) {
   Write("origin/.traindignore", "*.log\n/code/old/\n");
   Write("origin/a.log", "x");
