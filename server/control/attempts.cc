@@ -267,7 +267,8 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
   const bool exhausted =
       task.failures >= options_.max_failures || task.losses >= options_.max_losses;
   const bool done = task.member && task.member->complete;
-  if (fold && (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry).Latest(task))) {
+  if (fold &&
+      (done || exhausted || StopsTraining(job) || now_ > StartRuleOf(entry, index).Latest(task))) {
     if (!done && !IsExtra(task) && !StopsTraining(job)) {
       DecideRetry(entry, task, what, exhausted ? "given up" : "too late for another");
     }

@@ -249,7 +249,8 @@ class ControlCore::Impl {
     absl::Time Latest(const Task& task) const;
   };
   FoldCost ShortestEpoch(const JobEntry& entry) const;
-  StartRule StartRuleOf(const JobEntry& entry) const;
+  // ended: a task whose Attempt is over, and which is still noted as running; -1: there is none.
+  StartRule StartRuleOf(const JobEntry& entry, int ended = -1) const;
   static bool PlanCut(const Job& job);
   static double RowsOf(const Job& job);
   int ParallelFolds(const JobEntry& entry) const;

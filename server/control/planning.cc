@@ -149,13 +149,16 @@ FoldCost ControlCore::Impl::ShortestEpoch(const JobEntry& entry) const {
   return RowsOf(entry.view()) < 1 ? CostOfShare(cost, LeastRows(cost.steps_per_epoch)) : cost;
 }
 
-ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entry) const {
+ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entry,
+                                                            int ended) const {
   StartRule rule;
   rule.train_end = TrainEndOf(entry);
   rule.any_time = AnswersAtAnyTime(entry.view().spec);
   // Where there is no other model, even a part of an epoch is worth a lot.
-  for (const Task& task : entry.view().tasks) {
-    if (task.kind == TaskKind::kTrain && (task.member || task.state == TaskState::kRunning)) {
+  const std::vector<Task>& tasks = entry.view().tasks;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const bool runs = tasks[i].state == TaskState::kRunning && static_cast<int>(i) != ended;
+    if (tasks[i].kind == TaskKind::kTrain && (tasks[i].member || runs)) {
       rule.cost = ShortestEpoch(entry);
       break;
     }

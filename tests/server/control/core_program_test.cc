@@ -13,12 +13,12 @@ class CoreProgramTest : public ::testing::Test {
  protected:
   CoreProgramTest() { house.Attach("w", 2); }
 
-  std::string Begin(int folds) {
+  std::string Begin(int folds, int epochs = 1) {
     Job made = CoreHarness::MakeJob("program", folds);
     made.spec.has_test = false;
     made.spec.metric.clear();
-    made.spec.epochs = 1;
-    made.spec.trials = {Trial{"", kProgramKind, 1, 0}};
+    made.spec.epochs = epochs;
+    made.spec.trials = {Trial{"", kProgramKind, epochs, 0}};
     const std::string job = house.SubmitJob(std::move(made));
     facts::TableReady ready;
     ready.table = "jobs/" + job;
@@ -112,6 +112,29 @@ TEST_F(CoreProgramTest, AKilledProgramIsStartedAgain) {
   EXPECT_GT(second, first);
   house.FinishFold(job, 0);
   EXPECT_EQ(house.State(job), JobState::kSucceeded);
+}
+
+// Half of its 60 s are over, and an epoch took 25 s: what it has saved by then may answer.
+TEST_F(CoreProgramTest, AKilledProgramWithoutAnAnswerIsStartedAgainThoughNoEpochFits) {
+  const std::string job = Begin(1, 3);
+  const int64_t first = house.AttemptOf(job, 1);
+  house.Say(first, CoreHarness::Started());
+  for (int i = 0; i < 5; ++i) {
+    house.Wait(absl::Seconds(5));
+    house.Say(first, facts::Progress());
+  }
+  facts::Epoch epoch;
+  epoch.epoch = 1;
+  epoch.epoch_s = 25;
+  house.Say(first, epoch);
+  for (int i = 0; i < 2; ++i) {
+    house.Wait(absl::Seconds(5));
+    house.Say(first, facts::Progress());
+  }
+  house.Say(first, CoreHarness::Ended(AttemptEndReason::kInternal, "signal 9"));
+  house.Wait(absl::Seconds(2));
+  EXPECT_EQ(house.TaskOf(job, 1).state, TaskState::kRunning);
+  EXPECT_GT(house.AttemptOf(job, 1), first);
 }
 
 TEST_F(CoreProgramTest, WhatWasStoppedInTimeIsTold) {
