@@ -8,7 +8,7 @@ DIR holds a folder for each script, with what it reads and a file `job.json`:
      "environment": {}, "script": "main.py", "original": "main.original.py", "options": ["--epochs", "14"]}
 
 Each script runs bare to its end first. Then it runs by `trainctl run` with half of that time, and is killed by signal 9
-after half of the budget: with the lines that were changed or added for traind, and those of --unchanged without them, too.
+after KILL_AT of the budget: with the lines that were changed or added for traind, and those of --unchanged without them, too.
 A line of a Markdown table for each: the times, whether the answer was there in time, whether the second start
 went on where the first one was, and how many lines differ.
 """
@@ -24,6 +24,8 @@ import sys
 import time
 
 from tests.e2e.harness import House, moment
+
+KILL_AT = 0.35  # of the budget
 
 
 def changed_lines(before, after):
@@ -89,7 +91,7 @@ def measure(script, took, slots, changed):
         folder = script.copy_to(os.path.join(house.root, "job"), changed)
         job = script.submit(house, folder, budget)
         accepted = time.monotonic()
-        time.sleep(max(0.0, budget / 2 - (time.monotonic() - accepted)))
+        time.sleep(max(0.0, KILL_AT * budget - (time.monotonic() - accepted)))
         victims = [pid for pid, command in house.processes().items()
                    if "--keep" not in command and not os.path.basename(command.split()[0]).startswith(("train", "sh"))]
         for pid in victims:

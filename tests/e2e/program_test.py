@@ -266,6 +266,21 @@ def _():
                 house.cli("cancel", job["id"])
 
 
+@case("What a program does before its first epoch, and what an earlier start did, is no epoch's time", limit_s=120)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("slow.sh", "sleep 4\n" + COUNTS.replace("while", "echo Epoch $((n+1))/10; while"))
+        job = house.detached("--budget", "25s", "--epochs", "10", "--expect", "sub.csv", "--", "sh", "slow.sh")
+        house.until_epoch(job["id"])
+        [program] = [p for p, command in house.processes().items() if command == "sh slow.sh"]
+        house.kill(program)
+        job = house.wait(job["id"])
+        in_time(job)
+        assert [d["rule"] for d in job["decisions"]] == ["retry"], job["decisions"]
+        assert job["folds"][0]["progress"] == {"unit": "EPOCH", "planned": 10, "done": 10}, job["folds"]
+
+
 @case("An answer that was there before does not count, and half a file never comes back")
 def _():
     with Programs() as house:

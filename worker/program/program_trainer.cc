@@ -293,6 +293,7 @@ absl::Status ProgramTrainer::Launch(const std::vector<std::string>& command) {
   // Between two looks of GuardDisk() a single file could fill a small disk.
   const DiskSpace space = SpaceOf(fold_dir_);
   start.largest_file = std::max(int64_t{1} << 20, space.free - HeldBack(space));
+  began_epochs_ = false;
   RunningProgram::Readers readers;
   readers.output = [this](absl::string_view line) { TakeOutput(line); };
   readers.report = [this](absl::string_view line) {
@@ -509,7 +510,10 @@ void ProgramTrainer::Take(const ProgramReport& report) {
   if (report.epochs.has_value() && *report.epochs > 0) total_ = *report.epochs;
   if (!report.epoch.has_value()) return;
   const double total = total_ > 0 ? total_ : static_cast<double>(spec_.epochs);
-  if (TellsEpochs()) {
+  const bool first = !std::exchange(began_epochs_, true);
+  if (TellsEpochs() && first && (*report.epoch == 0 || try_ > 0)) {
+    BeginEpochs(std::min(*report.epoch, static_cast<double>(spec_.epochs)));
+  } else if (TellsEpochs()) {
     done_ = std::max(done_, std::min(*report.epoch, static_cast<double>(spec_.epochs)));
     SendEpochs(std::floor(done_));
   } else if (total > 0) {
@@ -517,7 +521,15 @@ void ProgramTrainer::Take(const ProgramReport& report) {
   }
 }
 
-void ProgramTrainer::SendEpochs(double done) {
+// What a program does before its first epoch, such as importing and reading, is no epoch's time,
+// and neither are the epochs of an earlier start.
+void ProgramTrainer::BeginEpochs(double done) {
+  done_ = std::max(done_, done);
+  SendEpochs(std::floor(done_), /*timed=*/false);
+  epoch_at_ = clock_.MonotonicNow();
+}
+
+void ProgramTrainer::SendEpochs(double done, bool timed) {
   const int epochs = static_cast<int>(std::min(done, Epochs()));
   if (epochs <= told_epochs_) return;
   const absl::Duration now = clock_.MonotonicNow();
@@ -528,6 +540,7 @@ void ProgramTrainer::SendEpochs(double done) {
   epoch.train_loss = epoch.val_loss = loss_.value_or(kNotTold);
   epoch.val_metric = epoch.best_metric = metric_.value_or(kNotTold);
   epoch.epoch_s = absl::ToDoubleSeconds(now - epoch_at_) / (epochs - told_epochs_);
+  epoch.head_only = !timed;  // then no estimate follows from it
   sink_.Send(epoch);
   told_epochs_ = epochs;
   epoch_at_ = now;

@@ -81,7 +81,8 @@ class ProgramTrainer final : public FoldTrainer {
 
   void TakeOutput(absl::string_view line);
   void Take(const ProgramReport& report);
-  void SendEpochs(double done);
+  void BeginEpochs(double done);
+  void SendEpochs(double done, bool timed = true);
   void SendProgress();
 
   absl::StatusOr<std::vector<ResultFile>> Results();
@@ -143,6 +144,7 @@ class ProgramTrainer final : public FoldTrainer {
   bool reports_ = false;  // it writes to descriptor 3
   double done_ = 0;       // epochs, or the share of its own
   int told_epochs_ = 0;
+  bool began_epochs_ = false;  // this start has told of an epoch
   double total_ = 0;  // epochs that it means to do; 0: not said
   std::optional<double> loss_, metric_;  // what it told last
   std::deque<std::string> tail_;  // the last lines of output
