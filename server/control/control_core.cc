@@ -18,6 +18,7 @@ void ControlCore::Restore(Snapshot snapshot, absl::Time now) {
 Turn ControlCore::Step(std::vector<Event> events, absl::Time now) {
   return impl_->Step(std::move(events), now);
 }
+bool ControlCore::HasJob(const std::string& id) const { return impl_->HasJob(id); }
 std::shared_ptr<const Job> ControlCore::FindJob(const std::string& id) const {
   return impl_->FindJob(id);
 }
@@ -164,8 +165,7 @@ std::shared_ptr<const Job> ControlCore::Impl::FindJob(const std::string& id) con
   if (entry->train_key) {
     job->queue_position = PlaceOf(*entry);
   } else {
-    const auto place = prepare_queue_.find(*entry->prepare_key);
-    job->queue_position = 1 + static_cast<int>(std::distance(prepare_queue_.begin(), place));
+    job->queue_position = 1 + static_cast<int>(prepare_queue_.order_of_key(*entry->prepare_key));
   }
   job->pending_reason = WhyPending(*entry, job->queue_position);
   return job;
@@ -287,7 +287,7 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   } else if (!entry.prepare_key && prepares) {
     entry.prepare_key = urgency;
     entry.prepare_key->gangs = 0;
-    prepare_queue_.emplace(*entry.prepare_key, &entry);
+    prepare_queue_.insert({*entry.prepare_key, &entry});
   }
   if (entry.train_key && !(trains && ready && same(*entry.train_key, urgency))) {
     LeaveTrainQueue(entry);

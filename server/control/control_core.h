@@ -51,6 +51,7 @@ class ControlCore {
   Turn Step(std::vector<Event> events, absl::Time now);
 
   // The Jobs that are not terminal.
+  bool HasJob(const std::string& id) const;
   std::shared_ptr<const Job> FindJob(const std::string& id) const;
   std::vector<std::shared_ptr<const Job>> ActiveJobs() const;
 

@@ -26,6 +26,7 @@
 #include "server/control/control_core.h"
 #include "server/control/core_state.h"
 #include "server/control/end_reason.h"
+#include "server/control/job_line.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
 #include "server/plan/trials.h"
@@ -64,6 +65,7 @@ class ControlCore::Impl {
 
   void Restore(Snapshot snapshot, absl::Time now);
   Turn Step(std::vector<Event> events, absl::Time now);
+  bool HasJob(const std::string& id) const { return Find(id) != nullptr; }
   std::shared_ptr<const Job> FindJob(const std::string& id) const;
   std::vector<std::shared_ptr<const Job>> ActiveJobs() const;
 
@@ -130,7 +132,7 @@ class ControlCore::Impl {
 
   // ---- who is next: train_queue.cc ----
   // By shape and owner; an empty owner: the Jobs with deadlines, of all owners.
-  using TrainQueues = std::map<std::pair<GangShape, std::string>, std::map<Urgency, JobEntry*>>;
+  using TrainQueues = std::map<std::pair<GangShape, std::string>, JobLine>;
   TrainQueues::iterator QueueOf(const JobEntry& entry);
   void JoinTrainQueue(JobEntry& entry, const Urgency& urgency);
   void LeaveTrainQueue(JobEntry& entry);
@@ -403,7 +405,7 @@ class ControlCore::Impl {
   mutable std::map<QuotaSubject, QuotaAccount> quotas_;  // RunningOn keeps figures there
   int64_t quota_changes_ = 0;
   absl::Time quota_check_at_ = absl::InfiniteFuture();
-  std::map<Urgency, JobEntry*> prepare_queue_;
+  JobLine prepare_queue_;
   TrainQueues train_queue_;
   OwnerShares shares_;
   // The Jobs in front of the line at noted_at_, and when each may start.

@@ -2,7 +2,6 @@
 // and one for each owner of Jobs without: the order of owners changes with their shares of the
 // machines, the order within a queue does not.
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 #include "server/control/control_core_impl.h"
@@ -23,7 +22,7 @@ ControlCore::Impl::TrainQueues::iterator ControlCore::Impl::QueueOf(const JobEnt
 
 void ControlCore::Impl::JoinTrainQueue(JobEntry& entry, const Urgency& urgency) {
   entry.train_key = urgency;
-  QueueOf(entry)->second.emplace(urgency, &entry);
+  QueueOf(entry)->second.insert({urgency, &entry});
 }
 
 void ControlCore::Impl::LeaveTrainQueue(JobEntry& entry) {
@@ -55,7 +54,7 @@ std::vector<JobEntry*> ControlCore::Impl::NextInLine(TrainQueues::const_iterator
                                                      size_t most) const {
   struct Cursor {
     Urgency urgency;
-    std::map<Urgency, JobEntry*>::const_iterator at, end;
+    JobLine::const_iterator at, end;
     bool operator<(const Cursor& other) const { return urgency < other.urgency; }
   };
   std::set<Cursor> cursors;
@@ -94,8 +93,8 @@ ControlCore::Impl::TrainQueues::const_iterator ControlCore::Impl::SkipShape(
 int ControlCore::Impl::PlaceOf(const JobEntry& entry) const {
   const Urgency& key = *entry.train_key;
   const std::string owner = key.has_deadline() ? "" : entry.view().owner;
-  const auto before = [&key](const std::map<Urgency, JobEntry*>& queue) {
-    return static_cast<int>(std::distance(queue.begin(), queue.lower_bound(key)));
+  const auto before = [&key](const JobLine& queue) {
+    return static_cast<int>(queue.order_of_key(key));
   };
   const int own = before(train_queue_.at({entry.shape, owner}));
   int place = 1 + own;

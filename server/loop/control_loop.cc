@@ -71,7 +71,7 @@ absl::Status ControlLoop::Load() {
   views_.Update(core_->ActiveJobs());
   // After a commit with unknown outcome, Jobs that readers see as active may have ended.
   for (const auto& job : views_.Active()) {
-    if (core_->FindJob(job->id) != nullptr) continue;
+    if (core_->HasJob(job->id)) continue;
     ASSIGN_OR_RETURN(Job stored, store_->GetJob(job->id));
     views_.Update({std::make_shared<const Job>(std::move(stored))});
   }

@@ -8,7 +8,7 @@
 //   cores          of heartbeats every 2 s from all Workers
 //   place_us       a fold ends, and the next one starts
 //   turn_p99_ms, turn_max_ms   of the turns while folds begin and end
-//   find_us        FindJob of a Job in the middle of the queue, with its place
+//   find_us        FindJob of a Job at the end of the queue, with its place
 //   lost_ms        the turn in which a Worker with full slots is lost
 //   kb_a_job       resident memory
 #include <absl/strings/str_cat.h>
