@@ -38,6 +38,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kProgressEvery = absl::Milliseconds(250);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
+constexpr absl::Duration kSlowCopy = absl::Seconds(1);  // of the folder: worth a line in the log
 constexpr absl::Duration kLockPatience = absl::Seconds(5);
 constexpr absl::Duration kFoldersPatience = absl::Seconds(30);
 // Of a fold's folder: there once the program of `setup` has done its work.
@@ -178,7 +179,13 @@ absl::Status ProgramTrainer::LockFold() {
 absl::Status ProgramTrainer::MakeFolders() {
   std::vector<std::string> written = spec_.expect;
   written.insert(written.end(), spec_.checkpoints.begin(), spec_.checkpoints.end());
+  const absl::Duration began = clock_.MonotonicNow();
   ASSIGN_OR_RETURN(marks_, MakeWorkFolder(spec_.folder, fold_dir_, train_.state_dir, written));
+  if (const absl::Duration took = clock_.MonotonicNow() - began; took > kSlowCopy) {
+    Log("warning", absl::StrCat("copying ", marks_.size(), " files of ", spec_.folder, " took ",
+                                absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(100))),
+                                "; .traindignore may name what the program does not need"));
+  }
   for (const char* name : {"checkpoints", "out"}) RETURN_IF_ERROR(MakeDirs(InFold(name)));
   if (rows_ != nullptr) {
     RETURN_IF_ERROR(MakeDirs(InFold(kDataFolder)));

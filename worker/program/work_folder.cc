@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kLargestCopied = 1 << 20;
 constexpr int kMostCopied = 20'000;
+constexpr int64_t kMostCopiedBytes = 256 << 20;
 constexpr std::array<const char*, 8> kLinked = {".git",         ".venv", "venv",        ".hg",
                                                 "node_modules", ".tox",  ".mypy_cache", ".cache"};
 constexpr char kCompiled[] = "__pycache__";
@@ -81,12 +82,13 @@ class FolderCopy {
     if (entry.path() == left_out_ || name == kCompiled) return absl::OkStatus();
     if (lstat(entry.path().c_str(), &info) != 0) return absl::OkStatus();  // gone meanwhile
     if (rules_.Ignores(prefix + name, S_ISDIR(info.st_mode))) return absl::OkStatus();
-    if (S_ISDIR(info.st_mode) && !IsLinked(name) && copied_ < kMostCopied) {
+    if (S_ISDIR(info.st_mode) && !IsLinked(name) && CopiesMore()) {
       return Copy(entry.path(), to / name, absl::StrCat(prefix, name, "/"));
     }
     const bool own = S_ISREG(info.st_mode) && MatchesOneOf(prefix + name, written_);
-    if (own || (S_ISREG(info.st_mode) && info.st_size <= kLargestCopied && copied_ < kMostCopied)) {
+    if (own || (S_ISREG(info.st_mode) && info.st_size <= kLargestCopied && CopiesMore())) {
       ++copied_;
+      copied_bytes_ += info.st_size;
       fs::copy_file(entry.path(), to / name, error);
       if (error) return Failed(error, to / name);
       ASSIGN_OR_RETURN(const FileDigest digest, DigestFile((to / name).string()));
@@ -105,6 +107,7 @@ class FolderCopy {
     return error ? Failed(error, to / name) : absl::OkStatus();
   }
 
+  bool CopiesMore() const { return copied_ < kMostCopied && copied_bytes_ < kMostCopiedBytes; }
   static bool IsLinked(const std::string& name) {
     return std::find(kLinked.begin(), kLinked.end(), name) != kLinked.end();
   }
@@ -114,6 +117,7 @@ class FolderCopy {
   const std::vector<std::string> written_;
   std::map<std::string, std::string> contents_;  // by path in the folder
   int copied_ = 0;
+  int64_t copied_bytes_ = 0;
 };
 
 std::string ToText(const FileMarks& marks) {

@@ -24,10 +24,11 @@ absl::Status WriteMarks(const std::string& path, const FileMarks& marks);
 
 // Makes `dir`/work from the folder `origin`, unless it is there already, and returns the marks of
 // its files. Files of at most 1 MiB are copied. Larger ones, folders that hold no code of the
-// program (.git, .venv, node_modules and the like) and whatever is beyond 20,000 files are links to
-// the originals; of those that match a pattern of `written`, because the program writes them, there
-// are copies all the same. Not in the copy are `left_out`, the state folder where it lies in
-// origin, and what IgnoreRules of origin ignore. Errors: those of the file system, with the path.
+// program (.git, .venv, node_modules and the like) and whatever is beyond 20,000 files or 256 MiB
+// are links to the originals; of those that match a pattern of `written`, because the program
+// writes them, there are copies all the same. Not in the copy are `left_out`, the state folder
+// where it lies in origin, and what IgnoreRules of origin ignore. Errors: those of the file system,
+// with the path.
 absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::string& dir,
                                          const std::string& left_out,
                                          const std::vector<std::string>& written = {});

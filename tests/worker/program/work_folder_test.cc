@@ -77,6 +77,21 @@ TEST_F(WorkFolder, ALargeFileThatTheProgramWritesIsNoLink) {
   EXPECT_EQ(Read("origin/code/model.pt"), large);
 }
 
+TEST_F(WorkFolder, WhatIsBeyondTheMostBytesIsALink) {
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "origin/data/" + std::to_string(i) + ".bin";
+    Write(name, "x");
+    fs::resize_file(root_ / name, 1 << 20);
+  }
+  Make();
+  int links = 0;
+  for (const auto& entry : fs::directory_iterator(root_ / "fold/work/data")) {
+    links += entry.is_symlink();
+  }
+  EXPECT_GE(links, 40);
+  EXPECT_LT(links, 60);
+}
+
 TEST_F(WorkFolder, WhatTraindignoreNamesIsNotThere) {
   Write("origin/.traindignore", "*.log\n/code/old/\n");
   Write("origin/a.log", "x");
