@@ -172,8 +172,7 @@ void ControlCore::Impl::Handle(Cancel& event) {
 void ControlCore::Impl::AdvanceCancelled(JobEntry& entry) {
   const Job& job = entry.view();
   const bool publishes = job.spec.has_test && !RunsProgram(job.spec) && !TrainsNothing(job);
-  const bool unheard = publishes && !job.prediction && !job.attempts.empty();
-  if (entry.publication.running || unheard) {
+  if (entry.publication.running || (publishes && !job.attempts.empty())) {
     AskDisk(entry);
     const bool told = entry.publication.disk_told && !entry.publication.running;
     if (!told && now_ < entry.publication.disk_by) return;

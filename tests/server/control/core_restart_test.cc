@@ -131,7 +131,7 @@ TEST(StaleFactTest, AnAttemptThatGoesOnAfterItsEndIsAborted) {
   const std::string id = h.SubmitJob(h.MakeJob("a", 1));
   h.PrepareJob(id);
   const int64_t attempt = h.AttemptOf(id, 1);
-  ASSERT_EQ(h.Step({Cancel{9, id}}).stops.size(), 1u);
+  ASSERT_EQ(h.CancelJob(id).stops.size(), 1u);
   ASSERT_EQ(h.State(id), JobState::kCancelled);
   const Turn turn = h.Say(attempt, facts::Progress());  // the abort was lost
   ASSERT_EQ(turn.stops.size(), 1u);

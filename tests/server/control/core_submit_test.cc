@@ -227,11 +227,13 @@ TEST(CancelTest, EndsTheJobAndAbortsItsAttempts) {
   h.Attach("w", 2);
   const std::string id = h.SubmitJob(h.MakeJob("a"));
   h.PrepareJob(id);
-  const Turn turn = h.Step({Cancel{5, id}, Finish{6, id}, Cancel{7, id}});
+  const Turn turn = h.CancelJob(id);
+  ASSERT_EQ(turn.replies.size(), 1u);
   EXPECT_EQ(turn.replies[0].status, absl::OkStatus());
   EXPECT_EQ(turn.replies[0].job->state, JobState::kCancelled);
-  EXPECT_EQ(turn.replies[1].status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(turn.replies[2].status.code(), absl::StatusCode::kFailedPrecondition);
+  for (const Reply& late : h.Step({Finish{6, id}, Cancel{7, id}}).replies) {
+    EXPECT_EQ(late.status.code(), absl::StatusCode::kFailedPrecondition);
+  }
   ASSERT_EQ(turn.stops.size(), 2u);
   EXPECT_EQ(turn.stops[0].mode, StopMode::kAbort);
   const Job job = h.Stored(id);
@@ -255,7 +257,9 @@ TEST(CancelTest, APredictionThatIsBeingWrittenStays) {
   EXPECT_EQ(asked.replies[0].status.code(), absl::StatusCode::kFailedPrecondition);  // Finish
   EXPECT_FALSE(IsTerminal(h.State(id)));
   EXPECT_TRUE(asked.starts.empty());
-  const Turn told = h.Publish(id, Quality::kFloor);
+  h.Publish(id, Quality::kFloor);
+  EXPECT_FALSE(IsTerminal(h.State(id))) << "a Worker may have published, too";
+  const Turn told = h.Step({Published{id, absl::NotFoundError("none"), false}});
   ASSERT_EQ(told.replies.size(), 2u);
   EXPECT_EQ(told.replies[0].job->state, JobState::kCancelled);
   ASSERT_TRUE(h.Stored(id).prediction.has_value());
@@ -273,6 +277,18 @@ TEST(CancelTest, ThePredictionOfAWorkerThatNobodyHeardOfStays) {
   h.Step({Published{id, h.Prediction(1, Quality::kFloor, h.now), false}});
   EXPECT_EQ(h.State(id), JobState::kCancelled);
   EXPECT_TRUE(h.Stored(id).prediction.has_value());
+}
+
+TEST(CancelTest, ANewerPredictionThanTheKnownOneStays) {
+  CoreHarness h;
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  h.PrepareJob(id);
+  const int known = h.Stored(id).prediction->number;
+  h.Step({Cancel{5, id}});
+  h.Step({Published{id, h.Prediction(known + 1, Quality::kFloor, h.now), false}});
+  EXPECT_EQ(h.State(id), JobState::kCancelled);
+  EXPECT_EQ(h.Stored(id).prediction->number, known + 1);
 }
 
 TEST(CancelTest, ADiskThatSaysNothingDoesNotHoldTheEndUp) {
