@@ -247,6 +247,7 @@ class ControlCore::Impl {
     FoldCost cost;
     absl::Time train_end;
     bool any_time = false;  // see AnswersAtAnyTime
+    bool program = false;   // of the user: it goes on from what it has saved
     // The last moment at which it still makes sense to start that fold.
     absl::Time Latest(const Task& task) const;
   };

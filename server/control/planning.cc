@@ -154,6 +154,7 @@ ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entr
   StartRule rule;
   rule.train_end = TrainEndOf(entry);
   rule.any_time = AnswersAtAnyTime(entry.view().spec);
+  rule.program = ProgramTrains(entry.view().spec);
   // Where there is no other model, even a part of an epoch is worth a lot.
   const std::vector<Task>& tasks = entry.view().tasks;
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -168,7 +169,7 @@ ControlCore::Impl::StartRule ControlCore::Impl::StartRuleOf(const JobEntry& entr
 
 absl::Time ControlCore::Impl::StartRule::Latest(const Task& task) const {
   // The epochs of trial 0 tell nothing of other models, and trees need no whole one.
-  const bool part = any_time || task.trial > 0;
+  const bool part = any_time || task.trial > 0 || (program && task.attempts > 0);
   return LatestUsefulStart(part ? FoldCost() : cost,
                            std::max(0.0, task.epochs_planned - task.epochs_done), train_end);
 }

@@ -137,6 +137,21 @@ TEST_F(CoreProgramTest, AKilledProgramWithoutAnAnswerIsStartedAgainThoughNoEpoch
   EXPECT_GT(house.AttemptOf(job, 1), first);
 }
 
+TEST_F(CoreProgramTest, AKilledProgramGoesOnAlsoWhereAnAnswerIsThere) {
+  const std::string job = Begin(1);
+  const int64_t first = house.AttemptOf(job, 1);
+  house.Say(first, CoreHarness::Started());
+  for (int i = 0; i < 7; ++i) {
+    house.Wait(absl::Seconds(5));
+    house.Say(first, facts::Progress());
+  }
+  house.Say(first, CoreHarness::Saved(false, false));
+  house.Say(first, CoreHarness::Ended(AttemptEndReason::kInternal, "signal 9"));
+  house.Wait(absl::Seconds(2));
+  EXPECT_EQ(house.TaskOf(job, 1).state, TaskState::kRunning);
+  EXPECT_GT(house.AttemptOf(job, 1), first);
+}
+
 TEST_F(CoreProgramTest, WhatWasStoppedInTimeIsTold) {
   const std::string job = Begin(1);
   const int64_t attempt = house.AttemptOf(job, 1);
