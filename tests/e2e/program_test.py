@@ -226,6 +226,20 @@ def _():
         in_time(house.wait(job["id"]))
 
 
+@case("A killed program goes on though what is expected is there")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("train.sh", "echo early > sub.csv\n" + COUNTS)
+        job = house.detached("--budget", "25s", "--expect", "sub.csv", "--", "sh", "train.sh")
+        house.until_epoch(job["id"])
+        [program] = [p for p, command in house.processes().items() if command == "sh train.sh"]
+        house.kill(program)
+        in_time(house.wait(job["id"]))
+        assert house.left("sub.csv") == "id,y\n1,10\n", house.left("sub.csv")
+        assert len(house.left("begins.txt").splitlines()) == 2
+
+
 @case("What is wrong with a command is said at once, and by name")
 def _():
     with Programs() as house:

@@ -45,8 +45,12 @@ absl::Status ProgramTrainer::Finish(const Ending& ending) {
 void ProgramTrainer::Rescue() {
   if (train_.rank > 0 || spec_.expect.empty() || program_ == nullptr || filled_disk_) return;
   if (rows_ != nullptr) return RescueRows();
-  const absl::Status saved = SaveAnswer(StopCause::kNone, /*complete=*/false);
-  if (saved.ok()) Log("warning", "the program failed, but left the expected files");
+  const bool again = WasKilled();
+  const absl::Status saved = SaveAnswer(StopCause::kNone, /*complete=*/false, /*last=*/!again);
+  if (saved.ok()) {
+    Log("warning", absl::StrCat("the program ", again ? "was killed" : "failed",
+                                ", but left the expected files"));
+  }
 }
 
 absl::StatusOr<std::vector<ResultFile>> ProgramTrainer::Results() {
@@ -139,7 +143,7 @@ rank_protocol::FoldSaved ProgramTrainer::Saved() const {
   return saved;
 }
 
-absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete) {
+absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete, bool last) {
   const absl::Duration began = clock_.MonotonicNow();
   ASSIGN_OR_RETURN(std::vector<ResultFile> results, Results());
   std::string wrong;
@@ -166,11 +170,12 @@ absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete) {
     Log("warning", absl::StrCat("what the program left is not recorded: ", told.message()));
   }
   saved.complete = complete;
-  saved.last = true;
+  saved.last = last;
   saved.stopped_by = cause;
   if (complete) saved.epochs_done = saved.best_epoch = Epochs();
   saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - began);
   sink_.Send(saved);
+  if (!last) return absl::OkStatus();
   // No other start will need it, and it may be large.
   std::error_code ignored;
   for (const std::string& name : {std::string("work"), checkpoints_->LastCopy()}) {

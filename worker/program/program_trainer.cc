@@ -452,6 +452,12 @@ absl::StatusOr<Ending> ProgramTrainer::Ended() {
       absl::StrCat("the program ended with exit status ", WEXITSTATUS(end.wait_status), Tail()));
 }
 
+// By a signal, so that another Attempt starts it again.
+bool ProgramTrainer::WasKilled() const {
+  return program_ != nullptr && program_->end().has_value() && !stop_.has_value() &&
+         SignalOf(program_->end()->wait_status) > 0;
+}
+
 std::string ProgramTrainer::WhyNotStarted(const KeeperReport& end) const {
   const std::string section = user_.answers_rows ? "model.command" : "run";
   const char* const why = strerror(end.exec_error);

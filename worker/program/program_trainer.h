@@ -90,7 +90,8 @@ class ProgramTrainer final : public FoldTrainer {
   void KeepCheckpoints();
   void SaveInterim();
   rank_protocol::FoldSaved Saved() const;
-  absl::Status SaveAnswer(StopCause cause, bool complete);
+  absl::Status SaveAnswer(StopCause cause, bool complete, bool last = true);
+  bool WasKilled() const;
   bool TakeRows(const std::vector<ResultFile>& results, absl::Status& wrong);
   void SaveInterimRows(const std::vector<ResultFile>& results);
   void SendInterimRows();
