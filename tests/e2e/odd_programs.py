@@ -50,8 +50,8 @@ KINDS = {
 
 class OddPrograms(House):
     def on_small_disk(self):
-        """The state folder and the results on a file system of 300 MB, where that is permitted."""
-        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", self.state], capture_output=True)
+        """The state folder and the results on a file system of 600 MB, where that is permitted."""
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600m", "tmpfs", self.state], capture_output=True)
         self.mounted = made.returncode == 0
         return self.mounted
 
@@ -80,6 +80,14 @@ class Killer(threading.Thread):
         super().__init__(daemon=True)
         self.house, self.chance, self.over, self.kills = house, chance, threading.Event(), collections.Counter()
 
+    def starts(self):
+        """Whether traind has started: it cannot while a program has the disk filled."""
+        try:
+            self.house.start(*FLAGS)
+            return True
+        except AssertionError:
+            return False
+
     def run(self):
         while not self.over.wait(self.chance.uniform(0.3, 1.5)):
             program = self.chance.choice(["trainprog", "trainprog", "sh", "trainworker", "traind"])
@@ -89,7 +97,7 @@ class Killer(threading.Thread):
             self.kills[program] += 1
             if program == "traind":
                 self.house.kill_daemon()
-                self.house.start(*FLAGS)
+                eventually("traind starts", self.starts, 60)
             else:
                 self.house.kill(self.chance.choice(victims))
 
