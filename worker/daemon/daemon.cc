@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "common/base/disk_guard.h"
 #include "common/base/durable_file.h"
 #include "common/base/engine_version.h"
 #include "common/base/local_address.h"
@@ -283,6 +284,12 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
       if (welcome.lease_ms() > 0) lease_ = absl::Milliseconds(welcome.lease_ms());
       if (welcome.heartbeat_ms() > 0) heartbeat_every_ = absl::Milliseconds(welcome.heartbeat_ms());
       connected_ = true;
+      // A traind that finds no room ends its streams, so each new one is a chance to make some.
+      for (const std::string& fold :
+           ClearFilledDisk(options_.state_dir, SpaceOf(options_.state_dir))) {
+        TRAIND_LOG(WARNING) << "the disk is full; removed what a program that is dead had left in "
+                            << fold;
+      }
       next_heartbeat_ = now;
       core_.Connected(now);
       TRAIND_LOG(INFO) << "joined traind " << welcome.coordinator_id() << "; " << outbox_.size()

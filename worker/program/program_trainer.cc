@@ -20,6 +20,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/disk_guard.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
@@ -27,7 +28,6 @@
 #include "common/job_rules/program_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/plain/plain_json.h"
-#include "worker/program/disk_guard.h"
 #include "worker/program/process_tree.h"
 #include "worker/task/failure.h"
 

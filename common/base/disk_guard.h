@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace traind {
 
@@ -23,5 +24,11 @@ int64_t BytesBelow(const std::string& folder);
 // Whether a program is to be ended: the disk is nearly full, and a good part of it is its own, so
 // that its neighbours go on. Pure.
 bool FillsDisk(const DiskSpace& space, int64_t own_bytes);
+
+// Removes the files of programs that fill the disk of `state_dir` and that nobody keeps any more,
+// because their keepers were killed before they could. Checkpoints are among them, as where a
+// keeper ends its program. Returns the folders of their folds, relative to state_dir. `space` is
+// that of the disk; nothing is looked for while there is room.
+std::vector<std::string> ClearFilledDisk(const std::string& state_dir, const DiskSpace& space);
 
 }  // namespace traind
