@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "common/base/job_layout.h"
+
 namespace traind {
 namespace {
 
@@ -21,7 +23,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 class FoldLock {
  public:
   explicit FoldLock(const fs::path& fold)
-      : fd_(open((fold / "lock").c_str(), O_RDWR | O_CLOEXEC)),
+      : fd_(open((fold / kFoldLock).c_str(), O_RDWR | O_CLOEXEC)),
         held_(fd_ >= 0 && flock(fd_, LOCK_EX | LOCK_NB) == 0) {}
   FoldLock(const FoldLock&) = delete;
   ~FoldLock() {
@@ -34,15 +36,19 @@ class FoldLock {
   const bool held_;
 };
 
-// The folders fold-N of a Job, of all its trials.
-std::vector<fs::path> FoldsOf(const fs::path& programs) {
+// The folders below that a program of some fold works in.
+std::vector<fs::path> FoldsBelow(const fs::path& programs) {
+  constexpr int kDeepest = 1;  // of a trial, of a fold
   std::vector<fs::path> folds;
-  std::error_code error;
-  for (fs::directory_iterator it(programs, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.rfind("fold-", 0) == 0) folds.push_back(it->path());
-    if (name.rfind("trial-", 0) != 0) continue;
-    for (const fs::path& fold : FoldsOf(it->path())) folds.push_back(fold);
+  std::error_code error, ignored;
+  for (fs::recursive_directory_iterator it(programs, error), end; !error && it != end;
+       it.increment(error)) {
+    if (fs::exists(it->path() / kFoldLock, ignored)) {
+      folds.push_back(it->path());
+      it.disable_recursion_pending();
+    } else if (it.depth() >= kDeepest) {
+      it.disable_recursion_pending();
+    }
   }
   return folds;
 }
@@ -82,9 +88,10 @@ std::vector<std::string> ClearFilledDisk(const std::string& state_dir, const Dis
   std::vector<std::string> cleared;
   if (space.size <= 0 || space.free >= HeldBack(space)) return cleared;
   std::error_code error, ignored;
-  for (fs::directory_iterator it(fs::path(state_dir) / "jobs", error), end; !error && it != end;
+  for (fs::directory_iterator it(fs::path(state_dir) / JobDir(""), error), end; !error && it != end;
        it.increment(error)) {
-    for (const fs::path& fold : FoldsOf(it->path() / "program")) {
+    const std::string job = it->path().filename().string();
+    for (const fs::path& fold : FoldsBelow(fs::path(state_dir) / ProgramsDir(job))) {
       const FoldLock lock(fold);
       if (!lock.held() || !FillsDisk(space, BytesBelow(fold.string()))) continue;
       for (const char* name : {"work", "out", "checkpoints"}) fs::remove_all(fold / name, ignored);

@@ -25,6 +25,9 @@ int64_t BytesBelow(const std::string& folder);
 // that its neighbours go on. Pure.
 bool FillsDisk(const DiskSpace& space, int64_t own_bytes);
 
+// In the folder of a fold: whoever keeps its program holds a lock on this file (flock).
+inline constexpr char kFoldLock[] = "lock";
+
 // Removes the files of programs that fill the disk of `state_dir` and that nobody keeps any more,
 // because their keepers were killed before they could. Checkpoints are among them, as where a
 // keeper ends its program. Returns the folders of their folds, relative to state_dir. `space` is

@@ -77,6 +77,7 @@ class ControlCore::Impl {
   void Handle(Pause& event);
   void Handle(Resume& event);
   void Handle(Update& event);
+  static absl::Status OverAlready(const Job& job);
   JobEntry* FindLive(CallId call, const std::string& job, bool cancels = false);
   absl::Status CheckUpdate(const JobEntry& entry, const Update& event) const;
   static absl::Time UpdatedDeadline(const Job& job, const Update& event);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "server/control/control_core_impl.h"
 #include "server/control/end_reason.h"
@@ -464,6 +465,10 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
   Log(entry, "ended",
       absl::StrCat(Name(state), " ", Name(reason), job.end_message.empty() ? "" : ": ",
                    job.end_message));
+  // The Job may have failed while a cancel waited.
+  for (const CallId call : std::exchange(entry.cancels, {})) {
+    Answer(call, cancelled ? absl::OkStatus() : OverAlready(entry.view()), &entry);
+  }
 }
 
 }  // namespace traind

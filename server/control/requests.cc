@@ -1,6 +1,5 @@
 // Handles what clients ask for, and answers them.
 #include <absl/strings/str_cat.h>
-#include <utility>
 
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -102,6 +101,11 @@ void ControlCore::Impl::Handle(Submit& event) {
 }
 
 // The Job of a call; null: there is none to change, and the caller has been told.
+absl::Status ControlCore::Impl::OverAlready(const Job& job) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", job.id, " is ", Name(job.state), " already"));
+}
+
 JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job, bool cancels) {
   JobEntry* entry = Find(job);
   if (!entry) {
@@ -111,10 +115,7 @@ JobEntry* ControlCore::Impl::FindLive(CallId call, const std::string& job, bool 
     return nullptr;
   }
   if (IsTerminal(entry->view().state)) {
-    Answer(call,
-           absl::FailedPreconditionError(
-               absl::StrCat("job ", job, " is ", Name(entry->view().state), " already")),
-           entry);
+    Answer(call, OverAlready(entry->view()), entry);
     return nullptr;
   }
   if (entry->view().cancel_requested && !cancels) {
@@ -178,7 +179,6 @@ void ControlCore::Impl::AdvanceCancelled(JobEntry& entry) {
     if (!told && now_ < entry.publication.disk_by) return;
   }
   End(entry, JobState::kCancelled, JobEndReason::kCancelledByUser, "cancelled by the user");
-  for (const CallId call : std::exchange(entry.cancels, {})) Answer(call, absl::OkStatus(), &entry);
 }
 
 void ControlCore::Impl::Handle(Pause& event) {

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from tests.cases import case, main
+from tests.cases import Skip, case, main
 from tests.e2e.harness import House, eventually, moment
 
 
@@ -86,6 +86,27 @@ def _():
         ended = house.wait(job["id"], 40)
         assert ended["state"] == "SUCCEEDED", ended
         assert house.standing(job["id"]), ended
+
+
+@case("A Worker that joins removes what a dead program has filled its disk with", limit_s=60)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        state = os.path.join(house.root, "w1")
+        os.mkdir(state)
+        fold = "jobs/dead/program/fold-0"
+        prefix = hidden(house)
+        if not prefix:
+            raise Skip("mount namespaces are not permitted here")
+        fill = (f"mount -t tmpfs -o size=64m none '{state}' && cd '{state}' && mkdir -p {fold}/work && touch {fold}/lock && "
+                f"head -c 60M /dev/zero > {fold}/work/big.bin && ")
+        house.start_worker(1, state, [*prefix[:-2], fill + prefix[-2], prefix[-1]])
+        eventually("the Worker has joined", lambda: house.json("workers"), 20)
+
+        def log():
+            with open(os.path.join(house.root, "worker.log")) as f:
+                return f.read()
+        eventually("it says so", lambda: f"had left in {fold}" in log(), 20)
 
 
 @case("Boosted trees train in a folder of the Worker's own", limit_s=120)

@@ -164,8 +164,8 @@ absl::Status ProgramTrainer::ReadSpec() {
 
 // Two Attempts never work in one folder: the earlier one is about to die.
 absl::Status ProgramTrainer::LockFold() {
-  lock_ = open(InFold("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_ < 0) return StorageError(ErrnoStatus(errno, InFold("lock")));
+  lock_ = open(InFold(kFoldLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_ < 0) return StorageError(ErrnoStatus(errno, InFold(kFoldLock)));
   const absl::Duration until = clock_.MonotonicNow() + kLockPatience;
   while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     if (clock_.MonotonicNow() >= until) {

@@ -302,6 +302,20 @@ TEST(CancelTest, ADiskThatSaysNothingDoesNotHoldTheEndUp) {
   EXPECT_EQ(ended.replies.size(), 1u);
 }
 
+TEST(CancelTest, ACallIsAnsweredAlsoWhereItsJobFailsMeanwhile) {
+  CoreOptions options;
+  options.max_failures = 1;
+  CoreHarness h(options);
+  h.Attach("w", 2);
+  const std::string id = h.SubmitJob(h.MakeJob("a"));
+  const int64_t prepare = h.AttemptOf(id, 0);
+  ASSERT_TRUE(h.Step({Cancel{5, id}}).replies.empty());
+  const Turn failed = h.Say(prepare, h.Ended(AttemptEndReason::kUserError, "no such column"));
+  ASSERT_TRUE(IsTerminal(h.State(id)));
+  ASSERT_EQ(failed.replies.size(), 1u);
+  EXPECT_EQ(failed.replies[0].call, 5u);
+}
+
 TEST(CancelTest, ACancelOutlivesARestart) {
   CoreHarness h;
   h.Attach("w", 2);
