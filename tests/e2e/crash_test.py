@@ -53,7 +53,7 @@ def table_mapped(pid):
     try:
         with open(f"/proc/{pid}/maps") as f:
             return ".table" in f.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -295,6 +295,7 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
       TRAIND_LOG(INFO) << "joined traind " << welcome.coordinator_id() << "; " << outbox_.size()
                        << " facts to send again";
       outbox_.Reset(now);
+      if (core_.leaving()) Heartbeat(now);  // first, as in Leave
       for (v1::WorkerMessage& fact : outbox_.Unacked()) {
         client_->Send(stream_, std::move(fact), /*may_drop=*/false);
       }
@@ -354,7 +355,9 @@ void Daemon::Heartbeat(absl::Duration now) {
   heartbeat.set_warm_ranks(core_.WarmRanks());
   heartbeat.set_leaving(core_.leaving());
   AddDeviceFigures(heartbeat);
-  client_->Send(stream_, std::move(message), /*may_drop=*/true);
+  // A fold's Progress may fill the queue at any time; what a heartbeat says must not wait for
+  // the next one.
+  client_->Send(stream_, std::move(message), /*may_drop=*/false);
 }
 
 void Daemon::CheckStream(absl::Duration now) {

@@ -39,7 +39,7 @@ def ended(pid, limit_s=10):
             with open(f"/proc/{pid}/stat") as f:
                 if f.read().rsplit(")", 1)[1].split()[0] == "Z":
                     return True
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # the second: it ended after the file was opened
             return True
         time.sleep(0.02)
     return False

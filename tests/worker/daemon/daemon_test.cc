@@ -340,6 +340,23 @@ TEST_F(DaemonTest, AShutdownMessageSavesReportsAndEnds) {
   }));
 }
 
+// Else traind would start here again what has ended.
+TEST_F(DaemonTest, ThatItLeavesIsToldFirstAlsoWhereTraindReadsSlowly) {
+  coordinator_->Start();
+  StartDaemon();
+  coordinator_->Send(
+      Start(7, R"({"script":["started","train:3","flood:20000","stderr:all told","train"]})"));
+  ASSERT_TRUE(coordinator_->WaitForProgress());
+  coordinator_->set_reads(false);
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(Log(7), "all told"); }));
+  const uint64_t one = 1;
+  ASSERT_EQ(write(options_.stop_fd, &one, sizeof(one)), static_cast<ssize_t>(sizeof(one)));
+  ASSERT_TRUE(Eventually([&] { return CountRanks() == 0; }));
+  coordinator_->set_reads(true);
+  EXPECT_EQ(coordinator_->WaitForEnded(7).reason(), v1::ATTEMPT_END_REASON_SHUTDOWN);
+  EXPECT_TRUE(coordinator_->told_of_leaving_first());
+}
+
 TEST_F(DaemonTest, AProgramThatIsMissingFailsTheTaskNotTheWorker) {
   options_.programs["trainrank"] = "/nowhere/trainrank";
   coordinator_->Start();

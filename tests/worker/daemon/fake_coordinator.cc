@@ -13,6 +13,8 @@ void FakeCoordinator::Start() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
   builder.RegisterService(this);
+  // A stream that is not read is full after 64 KiB, or gRPC lets it hold more and more.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   server_ = builder.BuildAndStart();
 }
 
@@ -27,6 +29,7 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
   v1::WorkerMessage message;
   while (stream->Read(&message)) {
     std::unique_lock<std::mutex> lock(mutex_);
+    Await(lock, [this] { return reads_; });
     v1::CoordinatorMessage reply;
     if (message.has_hello()) {
       hellos_.push_back(message.hello());
@@ -37,11 +40,13 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
       if (welcomes_) stream->Write(reply);
     } else if (message.has_heartbeat()) {
       heartbeat_ = message.heartbeat();
+      if (heartbeat_.leaving() && !ended_) left_first_ = true;
     } else if (message.sequence() == 0) {
       ++progress_;
       last_progress_ = message.report().progress();
     } else {
       messages_.push_back(message);
+      if (message.report().has_ended()) ended_ = true;
       reply.mutable_ack()->set_sequence(message.sequence());
       if (acks_) stream->Write(reply);
     }
@@ -61,6 +66,12 @@ void FakeCoordinator::set_acks(bool on) {
 void FakeCoordinator::set_welcomes(bool on) {
   std::unique_lock<std::mutex> lock(mutex_);
   welcomes_ = on;
+}
+
+void FakeCoordinator::set_reads(bool on) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  reads_ = on;
+  changed_.notify_all();
 }
 
 bool FakeCoordinator::Await(std::unique_lock<std::mutex>& lock,
@@ -88,6 +99,11 @@ std::vector<v1::Hello> FakeCoordinator::hellos() {
 v1::Heartbeat FakeCoordinator::last_heartbeat() {
   std::unique_lock<std::mutex> lock(mutex_);
   return heartbeat_;
+}
+
+bool FakeCoordinator::told_of_leaving_first() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return left_first_;
 }
 
 int64_t FakeCoordinator::progress_count() {

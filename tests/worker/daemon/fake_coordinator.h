@@ -29,6 +29,8 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   void set_acks(bool on);
   // Whether Welcome is sent (default).
   void set_welcomes(bool on);
+  // Whether the stream is read (default); what a Worker sends meanwhile waits.
+  void set_reads(bool on);
   // To the stream that is open; waits for one.
   void Send(const v1::CoordinatorMessage& message);
 
@@ -36,6 +38,8 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   std::vector<v1::WorkerMessage> messages();
   std::vector<v1::Hello> hellos();
   v1::Heartbeat last_heartbeat();
+  // Whether a Heartbeat has told that the Worker leaves before any Ended came.
+  bool told_of_leaving_first();
   int64_t progress_count();
 
   // Waits until it is true of messages(); false: not within 20 s.
@@ -60,6 +64,9 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   // Guarded by mutex_.
   bool acks_ = true;
   bool welcomes_ = true;
+  bool reads_ = true;
+  bool ended_ = false;
+  bool left_first_ = false;
   Stream* stream_ = nullptr;
   grpc::ServerContext* context_ = nullptr;
   std::vector<v1::WorkerMessage> messages_;

@@ -6,6 +6,7 @@
 //   train:N           N Progress, 10 ms apart; ends early at a Stop, which ends the script
 //                     with the last FoldSaved (predict) and Finished
 //   train             the same without end
+//   flood:N           N Progress at once
 //   deaf              sends Progress without end and reads nothing
 //   hang              stops itself (SIGSTOP)
 //   signal:N exit:N   dies
@@ -120,6 +121,7 @@ class FakeRank {
       traind::EnumField(&cause, NamesOf(cause)).set_name(argument);
       SendFold(cause);
     }
+    for (int i = 0; verb == "flood" && i < number; ++i) Do("progress");
     if (verb == "train") return Train(parts.size() > 1 ? number : -1);
     while (verb == "deaf") {
       Do("progress");
