@@ -99,8 +99,8 @@ void EndHook::CollectStored() {
       return;
     }
     // Newest first; they are told in the other order.
-    for (const Job& job : page->jobs) {
-      if (job.finished_at >= since_ && !IsTold(job.id)) ended_.push_front(job.id);
+    for (const auto& job : page->jobs) {
+      if (job->finished_at >= since_ && !IsTold(job->id)) ended_.push_front(job->id);
     }
     over.page_token = page->next_page_token;
   } while (!over.page_token.empty() && !stopping_);

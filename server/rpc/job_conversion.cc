@@ -31,8 +31,13 @@ void SetTime(absl::Time time, Setter mutable_field) {
   }
 }
 
-v1::Fold FoldToProto(const Task& task, const JobContext& context) {
-  v1::Fold fold;
+// Protobuf allocates an empty text that is set; a list of Jobs has many.
+template <typename Setter>
+void SetText(const std::string& text, Setter set) {
+  if (!text.empty()) set(text);
+}
+
+void FillFold(const Task& task, const JobContext& context, v1::Fold& fold) {
   fold.set_index(task.fold);
   fold.set_seed(task.seed);
   fold.set_trial(task.trial);
@@ -43,12 +48,12 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
   if (task.score) fold.set_score(*task.score);
   fold.set_attempt(task.attempt);
   fold.set_attempts(task.attempts);
-  fold.set_message(task.message);
-  fold.set_from_job(task.from_job);
+  SetText(task.message, [&](const std::string& text) { fold.set_message(text); });
+  SetText(task.from_job, [&](const std::string& text) { fold.set_from_job(text); });
   fold.set_reused(task.reused);
   if (context.brief || task.state != TaskState::kRunning || !task.live ||
       context.now - task.live->at > kLiveFor) {
-    return fold;
+    return;
   }
   const Live& live = *task.live;
   fold.mutable_progress()->set_done(std::max(task.epochs_done, live.epoch));
@@ -63,7 +68,6 @@ v1::Fold FoldToProto(const Task& task, const JobContext& context) {
   figures->set_batch(live.batch);
   figures->set_steps_per_epoch(live.steps_per_epoch);
   figures->set_resolved_settings(live.resolved_settings);
-  return fold;
 }
 
 v1::PredictionMember MemberToProto(const Member& member) {
@@ -281,11 +285,11 @@ v1::MetricPoint ToProto(int64_t sequence, const MetricPoint& point) {
 v1::Job ToProto(const Job& job, const JobContext& context) {
   v1::Job to;
   to.set_id(job.id);
-  to.set_name(job.spec.name);
+  SetText(job.spec.name, [&](const std::string& text) { to.set_name(text); });
   to.set_owner(job.owner);
   to.set_state(static_cast<v1::JobState>(job.state));
   to.set_end_reason(static_cast<v1::JobEndReason>(job.end_reason));
-  to.set_end_message(job.end_message);
+  SetText(job.end_message, [&](const std::string& text) { to.set_end_message(text); });
   SetTime(job.accepted_at, [&] { return to.mutable_accepted_at(); });
   SetTime(job.started_at, [&] { return to.mutable_started_at(); });
   SetTime(job.deadline, [&] { return to.mutable_deadline(); });
@@ -294,7 +298,7 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   if (job.floor_score) to.mutable_scores()->set_floor(*job.floor_score);
   if (job.prediction) SetPrediction(job, context, &to);
   for (const Task& task : job.tasks) {
-    if (task.kind == TaskKind::kTrain) *to.add_folds() = FoldToProto(task, context);
+    if (task.kind == TaskKind::kTrain) FillFold(task, context, *to.add_folds());
   }
   if (!job.plans.empty()) *to.mutable_plan() = ToProto(job.plans.back());
   if (!context.brief) {
@@ -302,7 +306,7 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
     for (const Attempt& attempt : job.attempts) *to.add_attempts() = AttemptToProto(attempt);
   }
   to.set_pending_reason(static_cast<v1::PendingReason>(job.pending_reason));
-  to.set_waits_for(job.waits_for);
+  SetText(job.waits_for, [&](const std::string& text) { to.set_waits_for(text); });
   to.set_queue_position(job.queue_position);
   SetTime(job.expected_start, [&] { return to.mutable_expected_start(); });
   SetTime(job.estimated_finish, [&] { return to.mutable_estimated_finish(); });
@@ -315,14 +319,14 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   if (!IsTerminal(job.state) && job.deadline != absl::InfiniteFuture()) {
     to.set_remaining_s(absl::ToDoubleSeconds(job.deadline - context.now));
   }
-  to.set_from(job.spec.from);
+  SetText(job.spec.from, [&](const std::string& text) { to.set_from(text); });
   to.set_results_dir(absl::StrCat(context.state_dir, "/", JobDir(job.id)));
-  to.set_models_from(job.spec.models_from);
+  SetText(job.spec.models_from, [&](const std::string& text) { to.set_models_from(text); });
   to.set_pinned(job.pinned);
   to.mutable_after()->Assign(job.after.begin(), job.after.end());
   if (job.after.empty()) *to.mutable_runnable_at() = ToProto(ClockStart(job));
   to.set_slots(job.spec.slots);
-  to.set_device(job.spec.device);
+  SetText(job.spec.device, [&](const std::string& text) { to.set_device(text); });
   if (RunsProgram(job.spec)) to.set_program_results(ProgramResultsOf(job));
   return to;
 }

@@ -91,9 +91,9 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::WithAfter(v1::JobSpec spec) const {
       JobFilter newest;
       newest.limit = kSuggestAmong;
       if (const auto page = store_->ListJobs(newest); page.ok()) {
-        for (const Job& known : page->jobs) {
-          words.push_back(known.id);
-          words.push_back(known.spec.name);
+        for (const auto& known : page->jobs) {
+          words.push_back(known->id);
+          words.push_back(known->spec.name);
         }
       }
       hint = DidYouMean(id, words);

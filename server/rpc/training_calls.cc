@@ -1,6 +1,5 @@
 #include "server/rpc/training_calls.h"
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/synchronization/notification.h>
@@ -296,18 +295,11 @@ absl::Status TrainingCalls::ListJobs(const v1::ListJobsRequest& request, v1::Lis
   filter.limit = request.page_size() == 0 ? kDefaultPage : request.page_size();
   filter.page_token = request.page_token();
   // The views know what is not stored: why a Job waits, when it will be done.
-  absl::flat_hash_map<std::string, std::shared_ptr<const Job>> views;
-  filter.known = [&](const std::string& id) {
-    auto view = loop_->views().Find(id);
-    return view.job != nullptr && views.emplace(id, std::move(view.job)).second;
-  };
+  filter.known = [this](const std::string& id) { return loop_->views().Find(id).job; };
   const auto page = store_->ListJobs(filter);
   if (!page.ok()) return page.status();
   reply->mutable_jobs()->Reserve(static_cast<int>(page->jobs.size()));
-  for (const Job& job : page->jobs) {
-    const auto view = views.find(job.id);
-    *reply->add_jobs() = Describe(view != views.end() ? *view->second : job, /*brief=*/true);
-  }
+  for (const auto& job : page->jobs) *reply->add_jobs() = Describe(*job, /*brief=*/true);
   reply->set_next_page_token(page->next_page_token);
   return absl::OkStatus();
 }

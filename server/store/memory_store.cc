@@ -287,13 +287,14 @@ absl::StatusOr<JobPage> MemoryStore::ListJobs(const JobFilter& filter) {
       page.next_page_token = absl::StrCat(i + 1);
       break;
     }
-    if (filter.known && filter.known(job.id)) {
-      page.jobs.emplace_back().id = job.id;
+    if (auto known = filter.known ? filter.known(job.id) : nullptr; known != nullptr) {
+      page.jobs.push_back(std::move(known));
       continue;
     }
-    page.jobs.push_back(job);
-    page.jobs.back().decisions.clear();
-    page.jobs.back().attempts.clear();
+    const auto listed = std::make_shared<Job>(job);
+    listed->decisions.clear();
+    listed->attempts.clear();
+    page.jobs.push_back(listed);
   }
   return page;
 }

@@ -30,6 +30,17 @@ absl::StatusOr<std::optional<Job>> JobOfRequest(Connection& db, const std::strin
   return std::optional<Job>(std::move(jobs[0]));
 }
 
+// Adds the Job with this number, unless it is being deleted.
+absl::Status AddListing(Connection& db, int64_t number, JobPage& page) {
+  ASSIGN_OR_RETURN(
+      std::vector<Job> jobs,
+      ReadSelectedJobs(
+          db, db.Select(TRAIND_SELECT_JOBS "WHERE jobs.number = ? AND deleting = 0", number),
+          Detail::kListing));
+  for (Job& job : jobs) page.jobs.push_back(std::make_shared<Job>(std::move(job)));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SqliteStore::WithReader(const std::function<absl::Status(Connection&)>& read) {
@@ -143,15 +154,11 @@ absl::StatusOr<JobPage> SqliteStore::ListAllJobs(const JobFilter& filter, int64_
     }
     page.jobs.reserve(rows.size());
     for (Row& row : rows) {
-      if (filter.known && filter.known(row.id)) {
-        page.jobs.emplace_back().id = std::move(row.id);
-        continue;
+      if (auto known = filter.known ? filter.known(row.id) : nullptr; known != nullptr) {
+        page.jobs.push_back(std::move(known));
+      } else {
+        RETURN_IF_ERROR(AddListing(db, row.number, page));
       }
-      ASSIGN_OR_RETURN(
-          std::vector<Job> jobs,
-          ReadSelectedJobs(db, db.Select(TRAIND_SELECT_JOBS "WHERE jobs.number = ?", row.number),
-                           Detail::kListing));
-      for (Job& job : jobs) page.jobs.push_back(std::move(job));
     }
     return absl::OkStatus();
   }));
@@ -173,21 +180,16 @@ absl::StatusOr<JobPage> SqliteStore::ListJobs(const JobFilter& filter) {
       if (number == 0) break;
       if (filter.known) {
         Query q = db.Select("SELECT id FROM jobs WHERE number = ? AND deleting = 0", number);
-        Job job;
-        if (q.Next()) q.Read(job.id);
+        std::string id;
+        if (q.Next()) q.Read(id);
         RETURN_IF_ERROR(q.status());
-        if (job.id.empty()) continue;
-        if (filter.known(job.id)) {
-          page.jobs.push_back(std::move(job));
+        if (id.empty()) continue;
+        if (auto known = filter.known(id); known != nullptr) {
+          page.jobs.push_back(std::move(known));
           continue;
         }
       }
-      ASSIGN_OR_RETURN(
-          std::vector<Job> jobs,
-          ReadSelectedJobs(
-              db, db.Select(TRAIND_SELECT_JOBS "WHERE jobs.number = ? AND deleting = 0", number),
-              Detail::kListing));
-      for (Job& job : jobs) page.jobs.push_back(std::move(job));
+      RETURN_IF_ERROR(AddListing(db, number, page));
     }
     const int64_t end = search.below();
     bool more = search.interrupted();

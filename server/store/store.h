@@ -87,13 +87,14 @@ struct JobFilter {
   std::map<std::string, std::string> labels;  // all must match
   int limit = 100;
   std::string page_token;  // from the previous page; empty: the first page
-  // A Job for which this says true is listed with its id alone: the caller has it already.
-  std::function<bool(const std::string& id)> known = nullptr;
+  // Where this returns a Job, it is listed as it is, and nothing of it is read.
+  std::function<std::shared_ptr<const Job>(const std::string& id)> known = nullptr;
 };
 struct JobPage {
-  // Newest first; without decisions and attempts. There may be fewer than `limit`, or none, before
-  // the last page, because a page ends after a certain amount of work.
-  std::vector<Job> jobs;
+  // Newest first, never null; those that were read are without decisions and attempts. There may be
+  // fewer than `limit`, or none, before the last page, because a page ends after a certain amount of
+  // work.
+  std::vector<std::shared_ptr<const Job>> jobs;
   std::string next_page_token;  // empty: the last page
 };
 // The facts that a Submit has to know of earlier ones.

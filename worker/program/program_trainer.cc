@@ -307,7 +307,7 @@ absl::Status ProgramTrainer::Launch(const std::vector<std::string>& command) {
     reports_ = true;
     Take(ReadReportLine(line));
   };
-  ASSIGN_OR_RETURN(program_, RunningProgram::Start(start, std::move(readers)));
+  ASSIGN_OR_RETURN(program_, RunningProgram::Start(start, std::move(readers), clock_));
   return absl::OkStatus();
 }
 
@@ -425,6 +425,7 @@ void ProgramTrainer::GuardDisk() {
 }
 
 absl::StatusOr<Ending> ProgramTrainer::Ended() {
+  TellLeftOut(absl::InfiniteDuration());
   const KeeperReport& end = *program_->end();
   if (filled_disk_) {
     std::error_code ignored;
@@ -509,11 +510,22 @@ void ProgramTrainer::RunPredict() {
 // ---- what it tells ----------------------------------------------------------
 
 void ProgramTrainer::TakeOutput(absl::string_view line) {
-  // As a line of the log, with its time; "program:2" is the second start.
-  LogLine(LogLevel::kInfo, "program", static_cast<int>(try_) + 1).stream() << line;
+  if (log_quota_.Takes(clock_.MonotonicNow())) {
+    TellLeftOut(clock_.MonotonicNow());
+    // As a line of the log, with its time; "program:2" is the second start.
+    LogLine(LogLevel::kInfo, "program", static_cast<int>(try_) + 1).stream() << line;
+  }
   tail_.push_back(std::string(line.substr(0, kTailBytes)));
   if (tail_.size() > kTailLines) tail_.pop_front();
   if (!reports_) Take(ReadOutputLine(line));
+}
+
+void ProgramTrainer::TellLeftOut(absl::Duration now) {
+  if (const int64_t count = log_quota_.TakeLeftOut(now); count > 0) {
+    Log("warning",
+        absl::StrCat(count, " lines of the program's output are left out: it prints more than ",
+                     LogQuota::kPerSecond, " a second"));
+  }
 }
 
 void ProgramTrainer::Take(const ProgramReport& report) {

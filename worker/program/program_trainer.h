@@ -20,6 +20,7 @@
 #include "proto/plain/job.h"
 #include "worker/program/answer_sample.h"
 #include "worker/program/kept_checkpoints.h"
+#include "worker/program/log_quota.h"
 #include "worker/program/report_lines.h"
 #include "worker/program/row_answers.h"
 #include "worker/program/running_program.h"
@@ -80,6 +81,7 @@ class ProgramTrainer final : public FoldTrainer {
   absl::StatusOr<Ending> Ended();
 
   void TakeOutput(absl::string_view line);
+  void TellLeftOut(absl::Duration now);
   void Take(const ProgramReport& report);
   void BeginEpochs(double done);
   void SendEpochs(double done, bool timed = true);
@@ -149,6 +151,7 @@ class ProgramTrainer final : public FoldTrainer {
   double total_ = 0;  // epochs that it means to do; 0: not said
   std::optional<double> loss_, metric_;  // what it told last
   std::deque<std::string> tail_;  // the last lines of output
+  LogQuota log_quota_;
 };
 
 }  // namespace traind

@@ -25,6 +25,10 @@ namespace {
 
 // Descriptors that the keeper gets: its orders above those that the program knows.
 constexpr int kOrdersDescriptor = 4;
+constexpr absl::Duration kDrain = absl::Milliseconds(10);
+// What the pipes hold at the end of the program is read to its end, but for what a process that
+// escaped goes on to write.
+constexpr absl::Duration kLastDrain = absl::Seconds(1);
 
 void CloseAll(std::initializer_list<int> descriptors) {
   for (const int descriptor : descriptors) {
@@ -81,7 +85,8 @@ void LineCutter::Finish(const std::function<void(absl::string_view)>& line) {
 }
 
 absl::StatusOr<std::unique_ptr<RunningProgram>> RunningProgram::Start(const ProgramStart& start,
-                                                                      Readers readers) {
+                                                                      Readers readers,
+                                                                      const Clock& clock) {
   // Processes whose keeper was killed come to this one, which ends them.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   int orders[2], output[2], report[2];
@@ -126,15 +131,17 @@ absl::StatusOr<std::unique_ptr<RunningProgram>> RunningProgram::Start(const Prog
     fcntl(descriptor, F_SETFL, O_NONBLOCK);
   }
   return std::unique_ptr<RunningProgram>(
-      new RunningProgram(keeper, orders[0], output[0], report[0], std::move(readers)));
+      new RunningProgram(keeper, orders[0], output[0], report[0], std::move(readers), clock));
 }
 
-RunningProgram::RunningProgram(pid_t keeper, int orders, int output, int report, Readers readers)
+RunningProgram::RunningProgram(pid_t keeper, int orders, int output, int report, Readers readers,
+                               const Clock& clock)
     : keeper_(keeper),
       orders_(orders),
       output_(output),
       report_(report),
-      readers_(std::move(readers)) {}
+      readers_(std::move(readers)),
+      clock_(clock) {}
 
 RunningProgram::~RunningProgram() {
   CloseAll({orders_, output_, report_});
@@ -150,25 +157,24 @@ void RunningProgram::Order(KeeperOrder order) {
   if (orders_ >= 0) send(orders_, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Hands over what is there; false: the end of it. At most a few reads, so that a program that
-// writes without end does not keep its reader from all else.
-bool RunningProgram::Drain(int& descriptor, LineCutter& lines,
-                           const std::function<void(absl::string_view)>& reader) {
-  constexpr int kReads = 16;
-  char bytes[1 << 16];
-  for (int i = 0; i < kReads && descriptor >= 0; ++i) {
+// Hands over what is there. Not for longer than `until`, so that a program that writes without end
+// does not keep its reader from all else.
+void RunningProgram::Drain(int& descriptor, LineCutter& lines,
+                           const std::function<void(absl::string_view)>& reader,
+                           absl::Duration until) {
+  char bytes[1 << 14];
+  while (descriptor >= 0) {
     const ssize_t size = read(descriptor, bytes, sizeof bytes);
     if (size > 0) {
       lines.Add(absl::string_view(bytes, static_cast<size_t>(size)), reader);
+      if (clock_.MonotonicNow() >= until) return;
     } else if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
-      return true;
+      return;
     } else {
       lines.Finish(reader);
       close(std::exchange(descriptor, -1));
-      return false;
     }
   }
-  return true;
 }
 
 void RunningProgram::TakeEnd() {
@@ -183,8 +189,9 @@ void RunningProgram::TakeEnd() {
     report.left_behind = KillDescendants();
   }
   // What was written before the end; a process that escaped does not hold this up.
-  Drain(output_, output_lines_, readers_.output);
-  Drain(report_, report_lines_, readers_.report);
+  const absl::Duration until = clock_.MonotonicNow() + kLastDrain;
+  Drain(output_, output_lines_, readers_.output, until);
+  Drain(report_, report_lines_, readers_.report, until);
   output_lines_.Finish(readers_.output);
   report_lines_.Finish(readers_.report);
   end_ = report;
@@ -194,8 +201,9 @@ void RunningProgram::Poll(absl::Duration most) {
   if (end_.has_value()) return;
   pollfd waits[] = {{orders_, POLLIN, 0}, {output_, POLLIN, 0}, {report_, POLLIN, 0}};
   poll(waits, 3, static_cast<int>(absl::ToInt64Milliseconds(std::max(most, absl::ZeroDuration()))));
-  if (waits[1].revents != 0) Drain(output_, output_lines_, readers_.output);
-  if (waits[2].revents != 0) Drain(report_, report_lines_, readers_.report);
+  const absl::Duration until = clock_.MonotonicNow() + kDrain;
+  if (waits[1].revents != 0) Drain(output_, output_lines_, readers_.output, until);
+  if (waits[2].revents != 0) Drain(report_, report_lines_, readers_.report, until);
   if (waits[0].revents != 0) TakeEnd();
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "worker/program/keeper.h"
 
 namespace traind {
@@ -47,13 +48,16 @@ class RunningProgram {
   };
   // Errors: Internal, ResourceExhausted: the keeper cannot be started. That the program cannot,
   // end() tells.
+  // The clock must outlive what is returned.
   static absl::StatusOr<std::unique_ptr<RunningProgram>> Start(const ProgramStart& start,
-                                                               Readers readers);
+                                                               Readers readers,
+                                                               const Clock& clock = SystemClock());
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
-  // Waits at most so long for output, lines or the end, and hands over what has come.
+  // Waits at most so long for output, lines or the end, and hands over what has come; of what comes
+  // without end, only a short while's worth.
   void Poll(absl::Duration most);
   void Order(KeeperOrder order);
   // Set once the program and all that it had started are gone and their output was handed over.
@@ -61,14 +65,16 @@ class RunningProgram {
   const std::optional<KeeperReport>& end() const { return end_; }
 
  private:
-  RunningProgram(pid_t keeper, int orders, int output, int report, Readers readers);
-  bool Drain(int& descriptor, LineCutter& lines,
-             const std::function<void(absl::string_view)>& reader);
+  RunningProgram(pid_t keeper, int orders, int output, int report, Readers readers,
+                 const Clock& clock);
+  void Drain(int& descriptor, LineCutter& lines,
+             const std::function<void(absl::string_view)>& reader, absl::Duration until);
   void TakeEnd();
 
   const pid_t keeper_;
   int orders_, output_, report_;  // -1: closed
   const Readers readers_;
+  const Clock& clock_;
   LineCutter output_lines_, report_lines_;
   std::optional<KeeperReport> end_;
 };

@@ -322,7 +322,7 @@ TEST(SqliteStoreTest, AListOfRareJobsComesInPages) {
   do {
     const auto page = store->ListJobs(filter);
     ASSERT_TRUE(page.ok()) << page.status();
-    for (const Job& job : page->jobs) ids.push_back(job.id);
+    for (const auto& job : page->jobs) ids.push_back(job->id);
     filter.page_token = page->next_page_token;
   } while (!filter.page_token.empty() && ++pages < 100);
   EXPECT_EQ(ids, std::vector<std::string>{"a-10"});

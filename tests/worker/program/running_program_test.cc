@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "common/base/clock.h"
+#include "worker/program/log_quota.h"
 #include "worker/program/process_tree.h"
 
 namespace traind {
@@ -192,6 +193,35 @@ TEST_F(RunningProgramTest, MuchOutputIsReadToItsEnd) {
   for (const std::string& line : output_) bytes += line.size() + 1;
   EXPECT_GE(bytes, 20'000'000u);
   EXPECT_EQ(output_.back(), "end");
+}
+
+// Each line takes its reader a millisecond; the program has 50,000 of them ready.
+TEST_F(RunningProgramTest, OutputWithoutEndDoesNotKeepItsReaderFromAllElse) {
+  SimulatedClock clock(absl::UnixEpoch());
+  auto program = RunningProgram::Start(
+      StartOf("yes 'a line that says nothing'"),
+      {[&clock](absl::string_view) { clock.Advance(absl::Milliseconds(1)); }, nullptr}, clock);
+  ASSERT_TRUE(program.ok()) << program.status();
+  for (int i = 0; i < 10; ++i) {
+    const absl::Duration before = clock.MonotonicNow();
+    (*program)->Poll(absl::Seconds(10));
+    EXPECT_LT(clock.MonotonicNow() - before, absl::Seconds(1));
+  }
+  EXPECT_GT(clock.MonotonicNow(), absl::ZeroDuration());
+}
+
+TEST(LogQuota, ItTakesABurstThenSoManyLinesASecondAndCountsTheOthers) {
+  LogQuota quota;
+  const absl::Duration start = absl::Hours(5);
+  int taken = 0;
+  for (int i = 0; i < 30'000; ++i) taken += quota.Takes(start);
+  EXPECT_EQ(taken, 20'000);
+  EXPECT_EQ(quota.TakeLeftOut(start), 10'000);
+  for (int i = 0; i < 30'000; ++i) taken += quota.Takes(start + absl::Seconds(1));
+  EXPECT_EQ(taken, 25'000);
+  EXPECT_EQ(quota.TakeLeftOut(start + absl::Milliseconds(999)), 0);
+  EXPECT_EQ(quota.TakeLeftOut(start + absl::Seconds(1)), 25'000);
+  EXPECT_EQ(quota.TakeLeftOut(absl::InfiniteDuration()), 0);
 }
 
 TEST(LineCutter, LinesAreWholeAndLongOnesComeInParts) {
