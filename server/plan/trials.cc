@@ -40,6 +40,7 @@ class Choosing {
     for (const Share& least : {kGood, kUseful}) {
       for (const bool whole : {true, false}) Start(whole, least);
     }
+    StartAhead();
     if (out_.start.empty()) out_.least_s = LeastSeconds();
     out_.all_begun = AllBegun();
     return std::move(out_);
@@ -198,9 +199,22 @@ class Choosing {
       if (!Begun(t) && (!whole || WholeFits(t))) StartOpen(t, least);
     }
   }
+  // Slots that would do nothing run ahead of a rung that is not decided: a fold of it still trains.
+  void StartAhead() {
+    for (size_t t = 1; t < in_.trials.size(); ++t) {
+      const auto& folds = Trial(t).folds;
+      const auto rung = folds.begin() + FoldLimit(t);
+      const bool open = std::any_of(folds.begin(), rung, [](const TrialFold& fold) {
+        return fold.state == TrialFold::kBusy;
+      });
+      if (open) StartOpen(t, kUseful, folds.size());
+    }
+  }
   void StartOpen(size_t t, const Share& least) {
+    StartOpen(t, least, static_cast<size_t>(FoldLimit(t)));
+  }
+  void StartOpen(size_t t, const Share& least, size_t limit) {
     if (Over(t) || !Fits(t, least)) return;
-    const auto limit = static_cast<size_t>(FoldLimit(t));
     for (size_t k = 0; k < limit; ++k) {
       const NextFold next{static_cast<int>(t), static_cast<int>(k)};
       if (static_cast<int>(out_.start.size()) >= in_.idle) return;

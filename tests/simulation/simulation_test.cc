@@ -117,7 +117,7 @@ TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
 
 // Each of these once broke the promise.
 TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {
-  for (const uint64_t seed : {1601, 4284}) {
+  for (const uint64_t seed : {1601, 4284, 500947, 501561, 505237, 700181}) {
     const Outcome outcome = Simulate(seed);
     auto violations = CheckHistory(outcome.history);
     const auto lost = CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history);

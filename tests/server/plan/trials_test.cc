@@ -219,6 +219,30 @@ TEST(RungsTest, TheNextRungIsAtThreeFolds) {
   EXPECT_EQ(ChooseTrials(in).start[0].fold, 3);
 }
 
+TEST(RungsTest, SlotsWithNothingElseToDoRunAheadOfARungThatIsNotDecided) {
+  TrialsInput in = WithRungs({0.89});
+  in.trials.resize(3);
+  in.trials[2].folds[0].state = TrialFold::kBusy;
+  in.idle = 3;
+  std::vector<NextFold> start = ChooseTrials(in).start;
+  ASSERT_EQ(start.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(start[i].trial, 2) << "trial 1 is not among the best";
+    EXPECT_EQ(start[i].fold, static_cast<int>(i) + 1);
+  }
+  // Another trial that can begin goes before.
+  in.trials.resize(4, in.trials[1]);
+  in.trials[3].folds.assign(5, {});
+  start = ChooseTrials(in).start;
+  ASSERT_EQ(start.size(), 3u);
+  EXPECT_EQ(start[0].trial, 3);
+  EXPECT_EQ(start[1].trial, 2);
+  // Once the rung is decided, a trial that does not go on gets no more.
+  in.trials.resize(3);
+  in.trials[2].folds[0] = {TrialFold::kDone, 0.89};
+  EXPECT_THAT(ChooseTrials(in).start, IsEmpty());
+}
+
 TEST(RungsTest, TheSearchEndsWhenNoTrialGoesOn) {
   const TrialsInput in = WithRungs(std::vector<double>(9, 0.89));
   std::vector<NextFold> start = ChooseTrials(in).start;
