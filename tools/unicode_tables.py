@@ -96,4 +96,5 @@ namespace traind {{
     print("// clang-format on\n\n}  // namespace traind")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/data/text/characters.h"
+#include "common/data/text/marks.h"
 
 namespace traind {
 namespace {
@@ -14,8 +15,6 @@ uint32_t LastCharacter(absl::string_view text) {
   while (at > 0 && (text[at - 1] & 0xc0) == 0x80) --at;
   return at == 0 ? ' ' : FirstCharacter(text.substr(at - 1)).value;
 }
-
-bool IsOfWord(uint32_t c) { return c == '_' || IsLetter(c) || IsNumber(c); }
 
 bool StandsAlone(absl::string_view before, absl::string_view after) {
   return !IsOfWord(LastCharacter(before)) &&

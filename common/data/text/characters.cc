@@ -2,29 +2,15 @@
 
 #include <algorithm>
 
+#include "common/data/text/character_ranges.h"
 #include "common/data/text/unicode_tables.h"
 
 namespace traind {
 namespace {
 
-// Returns the entry that c may belong to: the last one that begins at or before it; null if none
-// does.
-template <class Entry>
-const Entry* Before(const Entry* entries, size_t count, uint32_t c) {
-  const Entry* const after =
-      std::upper_bound(entries, entries + count, c,
-                       [](uint32_t value, const Entry& entry) { return value < entry.first; });
-  return after == entries ? nullptr : after - 1;
-}
-
-bool Contains(const CharacterRange* ranges, size_t count, uint32_t c) {
-  const CharacterRange* const range = Before(ranges, count, c);
-  return range != nullptr && c <= range->last;
-}
-
 // Returns c itself where no run has it.
 uint32_t Mapped(const CharacterRun* runs, size_t count, uint32_t c) {
-  const CharacterRun* const run = Before(runs, count, c);
+  const CharacterRun* const run = EntryBefore(runs, count, c);
   if (run == nullptr || c > run->last || (c - run->first) % run->step != 0) return c;
   return run->to + (c - run->first);
 }
@@ -79,12 +65,12 @@ void AppendCharacter(uint32_t c, std::string& text) {
 }
 
 bool IsDroppedByBert(uint32_t c) {
-  return c == 0 || Contains(kDroppedByBert, kDroppedByBertCount, c);
+  return c == 0 || IsAmong(kDroppedByBert, kDroppedByBertCount, c);
 }
-bool IsBertPunctuation(uint32_t c) { return Contains(kPunctuation, kPunctuationCount, c); }
-bool IsLetter(uint32_t c) { return Contains(kLetters, kLettersCount, c); }
-bool IsNumber(uint32_t c) { return Contains(kNumbers, kNumbersCount, c); }
-bool IsBlank(uint32_t c) { return Contains(kBlanks, kBlanksCount, c); }
+bool IsBertPunctuation(uint32_t c) { return IsAmong(kPunctuation, kPunctuationCount, c); }
+bool IsLetter(uint32_t c) { return IsAmong(kLetters, kLettersCount, c); }
+bool IsNumber(uint32_t c) { return IsAmong(kNumbers, kNumbersCount, c); }
+bool IsBlank(uint32_t c) { return IsAmong(kBlanks, kBlanksCount, c); }
 
 bool IsHan(uint32_t c) {
   if (c < 0x3400) return false;
@@ -104,7 +90,7 @@ void AppendLower(uint32_t c, std::string& text) {
 
 void AppendWithoutAccents(uint32_t c, std::string& text) {
   if (c < 0x80) return text.push_back(static_cast<char>(c));
-  if (Contains(kAccents, kAccentsCount, c)) return;
+  if (IsAmong(kAccents, kAccentsCount, c)) return;
   if (Within(c, 0xac00, 0xd7a3)) return AppendHangul(c, text);
   const CharacterParts* const end = kSeveralWithoutAccents + kSeveralWithoutAccentsCount;
   const CharacterParts* const parts = std::lower_bound(

@@ -11,6 +11,8 @@
 
 #include "common/base/json_text.h"
 #include "common/base/status_macros.h"
+#include "common/data/text/text_normalizer.h"
+#include "common/data/text/tokenizer_json.h"
 
 namespace traind {
 
@@ -23,36 +25,6 @@ constexpr int32_t kMostIds = 4'000'000;
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-absl::Status Unsupported(absl::string_view part, absl::string_view type) {
-  return Wrong(absl::StrCat(part, " of type '", type,
-                            "' is not supported; those of BERT and DistilBERT (WordPiece) and of "
-                            "RoBERTa (byte-level BPE) are"));
-}
-
-std::string TypeOf(const Json& part) {
-  if (!part.is_object()) return part.is_null() ? "" : "none";
-  const auto type = part.find("type");
-  return type != part.end() && type->is_string() ? type->get<std::string>() : "";
-}
-
-// Returns the member, or null if the object lacks it.
-const Json& Member(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-bool Flag(const Json& object, const char* key, bool missing) {
-  const Json& value = Member(object, key);
-  return value.is_boolean() ? value.get<bool>() : missing;
-}
-
-std::string Text(const Json& object, const char* key) {
-  const Json& value = Member(object, key);
-  return value.is_string() ? value.get<std::string>() : "";
-}
-
 bool IsId(const Json& value) { return value.is_number_integer() && value >= 0 && value < kMostIds; }
 
 }  // namespace
@@ -64,20 +36,25 @@ class JsonTokenizerReader {
 
   absl::Status Read() {
     if (!json_.is_object()) return Wrong("is not a JSON object");
-    const Json& model = Member(json_, "model");
-    std::string type = TypeOf(model);
-    if (type.empty() && Member(model, "merges").is_array()) type = "BPE";  // of old versions
+    const Json& model = MemberOf(json_, "model");
+    std::string type = TypeOfPart(model);
+    if (type.empty() && MemberOf(model, "merges").is_array()) type = "BPE";  // of old versions
     if (type.empty() && model.contains("max_input_chars_per_word")) type = "WordPiece";
-    if (type != "WordPiece" && type != "BPE") return Unsupported("a model", type);
-    RETURN_IF_ERROR(ReadVocabulary(model));
-    RETURN_IF_ERROR(type == "BPE" ? ReadBpe(model) : ReadWordPieces(model));
+    if (type == "Unigram") {
+      RETURN_IF_ERROR(ReadUnigram(model));
+    } else if (type == "WordPiece" || type == "BPE") {
+      RETURN_IF_ERROR(ReadVocabulary(model));
+      RETURN_IF_ERROR(type == "BPE" ? ReadBpe(model) : ReadWordPieces(model));
+    } else {
+      return UnsupportedPart("a model", type);
+    }
     RETURN_IF_ERROR(ReadAddedTokens());
     return ReadTemplate();
   }
 
  private:
   absl::Status ReadVocabulary(const Json& model) {
-    const Json& vocabulary = Member(model, "vocab");
+    const Json& vocabulary = MemberOf(model, "vocab");
     if (!vocabulary.is_object() || vocabulary.empty()) return Wrong("model.vocab is missing");
     for (const auto& [piece, id] : vocabulary.items()) {
       if (!IsId(id)) return Wrong(absl::StrCat("model.vocab: '", piece, "' has no id"));
@@ -89,22 +66,22 @@ class JsonTokenizerReader {
 
   absl::Status ReadWordPieces(const Json& model) {
     WordPieceOptions options;
-    const Json& normalizer = Member(json_, "normalizer");
-    if (const std::string type = TypeOf(normalizer); type == "BertNormalizer") {
-      options.clean = Flag(normalizer, "clean_text", true);
-      options.split_han = Flag(normalizer, "handle_chinese_chars", true);
-      options.lower = Flag(normalizer, "lowercase", true);
-      options.strip_accents = Flag(normalizer, "strip_accents", options.lower);
+    const Json& normalizer = MemberOf(json_, "normalizer");
+    if (const std::string type = TypeOfPart(normalizer); type == "BertNormalizer") {
+      options.clean = FlagOf(normalizer, "clean_text", true);
+      options.split_han = FlagOf(normalizer, "handle_chinese_chars", true);
+      options.lower = FlagOf(normalizer, "lowercase", true);
+      options.strip_accents = FlagOf(normalizer, "strip_accents", options.lower);
     } else if (normalizer.is_null()) {
       options.clean = options.split_han = options.lower = options.strip_accents = false;
     } else {
-      return Unsupported("a normalizer", type);
+      return UnsupportedPart("a normalizer", type);
     }
-    const std::string before = TypeOf(Member(json_, "pre_tokenizer"));
-    if (before != "BertPreTokenizer") return Unsupported("a pre_tokenizer", before);
-    options.unknown = Text(model, "unk_token");
-    options.inner = Text(model, "continuing_subword_prefix");
-    if (const Json& longest = Member(model, "max_input_chars_per_word"); IsId(longest)) {
+    const std::string before = TypeOfPart(MemberOf(json_, "pre_tokenizer"));
+    if (before != "BertPreTokenizer") return UnsupportedPart("a pre_tokenizer", before);
+    options.unknown = TextOf(model, "unk_token");
+    options.inner = TextOf(model, "continuing_subword_prefix");
+    if (const Json& longest = MemberOf(model, "max_input_chars_per_word"); IsId(longest)) {
       options.longest = longest.get<size_t>();
     }
     absl::StatusOr<std::unique_ptr<TextPieces>> pieces =
@@ -115,27 +92,84 @@ class JsonTokenizerReader {
   }
 
   absl::Status ReadBpe(const Json& model) {
-    if (const Json& normalizer = Member(json_, "normalizer"); !normalizer.is_null()) {
-      return Unsupported("a normalizer", TypeOf(normalizer));
-    }
-    const Json& before = Member(json_, "pre_tokenizer");
-    if (TypeOf(before) != "ByteLevel" || !Flag(before, "use_regex", true)) {
-      return Unsupported("a pre_tokenizer", TypeOf(before));
+    ASSIGN_OR_RETURN(TextNormalizer normalizer,
+                     TextNormalizer::Parse(MemberOf(json_, "normalizer")));
+    const Json& before = MemberOf(json_, "pre_tokenizer");
+    if (TypeOfPart(before) != "ByteLevel" || !FlagOf(before, "use_regex", true)) {
+      return UnsupportedPart("a pre_tokenizer", TypeOfPart(before));
     }
     for (const char* const key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-      if (!Text(model, key).empty()) return Unsupported("a model with " + std::string(key), "BPE");
+      if (!TextOf(model, key).empty())
+        return UnsupportedPart("a model with " + std::string(key), "BPE");
     }
-    if (Member(model, "dropout").is_number() && Member(model, "dropout") > 0) {
-      return Unsupported("a model with dropout", "BPE");
+    if (MemberOf(model, "dropout").is_number() && MemberOf(model, "dropout") > 0) {
+      return UnsupportedPart("a model with dropout", "BPE");
     }
     ByteBpeOptions options;
-    options.blank_before = Flag(before, "add_prefix_space", true);
-    options.whole_words = Flag(model, "ignore_merges", false);
+    options.blank_before = FlagOf(before, "add_prefix_space", true);
+    options.whole_words = FlagOf(model, "ignore_merges", false);
     std::vector<std::pair<std::string, std::string>> merges;
-    RETURN_IF_ERROR(ReadMerges(Member(model, "merges"), merges));
+    RETURN_IF_ERROR(ReadMerges(MemberOf(model, "merges"), merges));
     absl::StatusOr<std::unique_ptr<TextPieces>> pieces = ByteBpe(options, vocabulary_, merges);
     if (!pieces.ok()) return Wrong(pieces.status().message());
-    to_.pieces_ = *std::move(pieces);
+    to_.pieces_ = WithNormalizer(std::move(normalizer), *std::move(pieces));
+    return absl::OkStatus();
+  }
+
+  // The pieces are a list: their ids are their places.
+  absl::Status ReadUnigram(const Json& model) {
+    ASSIGN_OR_RETURN(TextNormalizer normalizer,
+                     TextNormalizer::Parse(MemberOf(json_, "normalizer")));
+    UnigramOptions options;
+    bool replaces = false;
+    RETURN_IF_ERROR(ReadSplits(MemberOf(json_, "pre_tokenizer"), options, replaces));
+    if (!replaces) return UnsupportedPart("a pre_tokenizer without Metaspace", "Unigram");
+    const Json& unknown = MemberOf(model, "unk_id");
+    if (!IsId(unknown)) return Wrong("model.unk_id is missing");
+    options.unknown = unknown.get<int32_t>();
+    options.byte_fallback = FlagOf(model, "byte_fallback", false);
+    std::vector<std::pair<std::string, double>> list;
+    for (const Json& piece : MemberOf(model, "vocab")) {
+      if (!piece.is_array() || piece.size() != 2 || !piece[0].is_string() ||
+          !piece[1].is_number()) {
+        return Wrong(absl::StrCat("model.vocab[", list.size(), "] is no piece with a score"));
+      }
+      list.emplace_back(piece[0].get<std::string>(), piece[1].get<double>());
+    }
+    if (list.size() > static_cast<size_t>(kMostIds)) return Wrong("model.vocab is too large");
+    to_.size_ = static_cast<int32_t>(list.size());
+    absl::StatusOr<std::unique_ptr<TextPieces>> pieces = Unigram(std::move(options), list);
+    if (!pieces.ok()) return Wrong(pieces.status().message());
+    to_.pieces_ = WithNormalizer(std::move(normalizer), *std::move(pieces));
+    return absl::OkStatus();
+  }
+
+  // replaces: whether Metaspace, which replaces blanks, was there; it has to be the last step.
+  static absl::Status ReadSplits(const Json& json, UnigramOptions& options, bool& replaces) {
+    const std::string type = TypeOfPart(json);
+    if (type == "Sequence") {
+      for (const Json& part : MemberOf(json, "pretokenizers")) {
+        RETURN_IF_ERROR(ReadSplits(part, options, replaces));
+      }
+      return absl::OkStatus();
+    }
+    if (replaces) return UnsupportedPart("a pre_tokenizer behind Metaspace", type);
+    if (type == "WhitespaceSplit") {
+      options.drop_blanks = true;
+    } else if (type == "Punctuation" && TextOf(json, "behavior") == "Isolated") {
+      options.split_punctuation = true;
+    } else if (type == "Metaspace") {
+      replaces = true;
+      options.blank = TextOf(json, "replacement");
+      options.split_at_blanks = FlagOf(json, "split", true);
+      // Old versions have a flag in place of the scheme.
+      const bool before = FlagOf(json, "add_prefix_space", true);
+      const std::string scheme = TextOf(json, "prepend_scheme");
+      options.blank_before = scheme.empty() ? before : scheme == "always";
+      if (scheme == "first") return UnsupportedPart("a prepend_scheme", scheme);
+    } else {
+      return UnsupportedPart("a pre_tokenizer", type);
+    }
     return absl::OkStatus();
   }
 
@@ -159,19 +193,19 @@ class JsonTokenizerReader {
   }
 
   absl::Status ReadAddedTokens() {
-    const Json& list = Member(json_, "added_tokens");
+    const Json& list = MemberOf(json_, "added_tokens");
     for (size_t i = 0; list.is_array() && i < list.size(); ++i) {
       AddedToken token;
-      token.text = Text(list[i], "content");
-      if (token.text.empty() || !IsId(Member(list[i], "id"))) {
+      token.text = TextOf(list[i], "content");
+      if (token.text.empty() || !IsId(MemberOf(list[i], "id"))) {
         return Wrong(absl::StrCat("added_tokens[", i, "] has no content or no id"));
       }
       token.id = list[i]["id"].get<int32_t>();
-      token.single_word = Flag(list[i], "single_word", false);
-      token.takes_blanks_before = Flag(list[i], "lstrip", false);
-      token.takes_blanks_after = Flag(list[i], "rstrip", false);
+      token.single_word = FlagOf(list[i], "single_word", false);
+      token.takes_blanks_before = FlagOf(list[i], "lstrip", false);
+      token.takes_blanks_after = FlagOf(list[i], "rstrip", false);
       to_.size_ = std::max(to_.size_, token.id + 1);
-      if (Flag(list[i], "normalized", false)) {
+      if (FlagOf(list[i], "normalized", false)) {
         token.text = to_.pieces_->Normalize(token.text);
         to_.normalized_.Add(std::move(token));
       } else {
@@ -183,15 +217,15 @@ class JsonTokenizerReader {
 
   // The tokens around a single text. The network answers from the first one.
   absl::Status ReadTemplate() {
-    const Json& processor = Member(json_, "post_processor");
-    const std::string type = TypeOf(processor);
+    const Json& processor = MemberOf(json_, "post_processor");
+    const std::string type = TypeOfPart(processor);
     if (type == "TemplateProcessing") {
       RETURN_IF_ERROR(ReadItems(processor));
     } else if (type == "BertProcessing" || type == "RobertaProcessing") {
-      RETURN_IF_ERROR(PutToken(Member(processor, "cls"), to_.before_));
-      RETURN_IF_ERROR(PutToken(Member(processor, "sep"), to_.after_));
+      RETURN_IF_ERROR(PutToken(MemberOf(processor, "cls"), to_.before_));
+      RETURN_IF_ERROR(PutToken(MemberOf(processor, "sep"), to_.after_));
     } else {
-      return Unsupported("a post_processor", type);
+      return UnsupportedPart("a post_processor", type);
     }
     if (to_.before_.empty()) return Wrong("the post_processor puts no token before a text");
     for (const std::vector<int32_t>* const ids : {&to_.before_, &to_.after_}) {
@@ -211,13 +245,14 @@ class JsonTokenizerReader {
 
   absl::Status ReadItems(const Json& processor) {
     bool after = false;
-    for (const Json& item : Member(processor, "single")) {
+    for (const Json& item : MemberOf(processor, "single")) {
       if (item.contains("Sequence")) {
         after = true;
         continue;
       }
-      const std::string name = Text(Member(item, "SpecialToken"), "id");
-      const Json& ids = Member(Member(Member(processor, "special_tokens"), name.c_str()), "ids");
+      const std::string name = TextOf(MemberOf(item, "SpecialToken"), "id");
+      const Json& ids =
+          MemberOf(MemberOf(MemberOf(processor, "special_tokens"), name.c_str()), "ids");
       if (!ids.is_array()) {
         return Wrong(absl::StrCat("post_processor.special_tokens has no '", name, "'"));
       }
@@ -274,13 +309,13 @@ absl::StatusOr<std::string> TokenizerOfVocabulary(absl::string_view vocabulary,
     added.push_back({{"id", pieces[token]}, {"content", token}, {"normalized", false}});
     special[token] = {{"ids", {pieces[token]}}};
   }
-  const bool lower = Flag(given, "do_lower_case", true);
+  const bool lower = FlagOf(given, "do_lower_case", true);
   const Json json = {{"added_tokens", added},
                      {"normalizer",
                       {{"type", "BertNormalizer"},
                        {"clean_text", true},
-                       {"handle_chinese_chars", Flag(given, "tokenize_chinese_chars", true)},
-                       {"strip_accents", Flag(given, "strip_accents", lower)},
+                       {"handle_chinese_chars", FlagOf(given, "tokenize_chinese_chars", true)},
+                       {"strip_accents", FlagOf(given, "strip_accents", lower)},
                        {"lowercase", lower}}},
                      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                      {"post_processor",

@@ -14,8 +14,9 @@
 
 namespace traind {
 
-// Encodes as the `tokenizers` library does with a tokenizer.json of BERT's kind (WordPiece) or of
-// RoBERTa's (byte-level BPE): the special tokens around the text are in the ids.
+// Encodes as the `tokenizers` library does with a tokenizer.json of BERT's kind (WordPiece), of
+// RoBERTa's and ModernBERT's (byte-level BPE) or of DeBERTa v3's (Unigram): the special tokens
+// around the text are in the ids.
 // Threads: immutable.
 class JsonTokenizer final : public Tokenizer {
  public:

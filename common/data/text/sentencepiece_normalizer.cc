@@ -4,10 +4,8 @@
 #include <absl/strings/strip.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
-
-#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {
@@ -30,7 +28,9 @@ absl::StatusOr<SentencepieceNormalizer> SentencepieceNormalizer::Create(
       normalizer.symbols_.Add(piece.text, static_cast<int32_t>(i));
     }
   }
-  RETURN_IF_ERROR(normalizer.ParseCharacterMap(model.character_map));
+  std::optional<CharacterMap> map = CharacterMap::Parse(model.character_map);
+  if (!map.has_value()) return NoSentencepieceModel("its character map is cut");
+  normalizer.map_ = *std::move(map);
   return normalizer;
 }
 
@@ -40,44 +40,10 @@ size_t SentencepieceNormalizer::SymbolAt(absl::string_view text) const {
   return longest;
 }
 
-// Reads the map: the trie's size in bytes (uint32), the trie, then the replacement texts.
-absl::Status SentencepieceNormalizer::ParseCharacterMap(absl::string_view map) {
-  if (map.empty()) return absl::OkStatus();
-  uint32_t bytes = 0;
-  if (map.size() < sizeof bytes) return NoSentencepieceModel("its character map is cut");
-  std::memcpy(&bytes, map.data(), sizeof bytes);
-  map.remove_prefix(sizeof bytes);
-  if (bytes > map.size() || bytes % sizeof(uint32_t) != 0 || bytes == 0) {
-    return NoSentencepieceModel("its character map is cut");
-  }
-  map_units_.resize(bytes / sizeof(uint32_t));
-  std::memcpy(map_units_.data(), map.data(), bytes);
-  map_texts_ = std::string(map.substr(bytes));
-  map_texts_.push_back('\0');
-  return absl::OkStatus();
-}
-
-// Finds the longest beginning that the map replaces, or else one character. The map is a double
-// array as in Darts-clone (Yata 2008).
-SentencepieceNormalizer::Prefix SentencepieceNormalizer::Normalized(absl::string_view text) const {
-  const auto offset = [](uint32_t unit) { return unit >> 10 << ((unit & 1u << 9) >> 6); };
+// Finds the longest beginning that the map replaces, or else one character.
+CharacterMap::Prefix SentencepieceNormalizer::Normalized(absl::string_view text) const {
   if (const size_t symbol = SymbolAt(text); symbol > 0) return {text.substr(0, symbol), symbol};
-  Prefix longest;
-  if (!map_units_.empty()) {
-    size_t at = offset(map_units_[0]);
-    for (size_t i = 0; i < text.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      at ^= byte;
-      if (at >= map_units_.size()) break;
-      const uint32_t unit = map_units_[at];
-      if ((unit & (1u << 31 | 0xffu)) != byte) break;
-      at ^= offset(unit);
-      if ((unit >> 8 & 1u) == 0) continue;
-      if (at >= map_units_.size()) break;
-      const size_t place = map_units_[at] & 0x7fffffffu;
-      if (place < map_texts_.size()) longest = {map_texts_.c_str() + place, i + 1};
-    }
-  }
+  const CharacterMap::Prefix longest = map_.Longest(text);
   if (longest.bytes > 0) return longest;
   const size_t length = CharacterLength(text);
   return {text.substr(0, length), length};
@@ -88,7 +54,7 @@ std::string SentencepieceNormalizer::Normalize(absl::string_view text) const {
   const absl::string_view blank = model_.escape_blanks ? kBlank : absl::string_view(" ");
   const auto add_blank = [&] { out.append(blank.data(), blank.size()); };
   while (model_.fewer_blanks && !text.empty()) {
-    const Prefix prefix = Normalized(text);
+    const CharacterMap::Prefix prefix = Normalized(text);
     if (prefix.becomes != " ") break;
     text.remove_prefix(prefix.bytes);
   }
@@ -96,7 +62,7 @@ std::string SentencepieceNormalizer::Normalize(absl::string_view text) const {
   if (model_.dummy_prefix && !model_.suffix) add_blank();
   bool after_blank = model_.fewer_blanks;
   while (!text.empty()) {
-    Prefix prefix = Normalized(text);
+    CharacterMap::Prefix prefix = Normalized(text);
     while (after_blank && absl::ConsumePrefix(&prefix.becomes, " ")) {
     }
     for (const char c : prefix.becomes) {

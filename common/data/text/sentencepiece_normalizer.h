@@ -3,10 +3,9 @@
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
+#include "common/data/text/character_map.h"
 #include "common/data/text/piece_trie.h"
 #include "common/data/text/sentencepiece_model.h"
 
@@ -25,19 +24,12 @@ class SentencepieceNormalizer {
   size_t SymbolAt(absl::string_view text) const;
 
  private:
-  // The replacement of the text's beginning, and how many bytes it replaces.
-  struct Prefix {
-    absl::string_view becomes;
-    size_t bytes = 0;
-  };
   explicit SentencepieceNormalizer(const SentencepieceModel& model) : model_(model) {}
-  absl::Status ParseCharacterMap(absl::string_view map);
-  Prefix Normalized(absl::string_view text) const;
+  CharacterMap::Prefix Normalized(absl::string_view text) const;
 
   const SentencepieceModel& model_;
-  PieceTrie symbols_;                // user-defined ones
-  std::vector<uint32_t> map_units_;  // double-array trie of the replaced texts
-  std::string map_texts_;            // their replacements, each ending with a zero byte
+  PieceTrie symbols_;  // user-defined ones
+  CharacterMap map_;
 };
 
 // Returns the bytes of the text's first character. REQUIRES: text is not empty.

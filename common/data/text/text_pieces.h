@@ -49,4 +49,19 @@ absl::StatusOr<std::unique_ptr<TextPieces>> ByteBpe(
     const ByteBpeOptions& options, const Vocabulary& vocabulary,
     const std::vector<std::pair<std::string, std::string>>& merges);
 
+// SentencePiece's: the pieces with the greatest sum of scores (Kudo 2018), by the rules of the
+// `tokenizers` library, which differ from SentencePiece's own in unknown characters.
+struct UnigramOptions {
+  int32_t unknown = -1;                // the id of what is in no piece
+  bool byte_fallback = false;          // an unknown character becomes one piece per byte
+  std::string blank = "\xe2\x96\x81";  // stands for a blank in pieces
+  bool blank_before = true;            // it is put before a part that begins with none
+  bool split_at_blanks = true;         // no piece goes beyond a blank
+  bool drop_blanks = false;            // words between blanks are parts of their own
+  bool split_punctuation = false;      // punctuation marks are parts of their own
+};
+// pieces: with their scores, by id. InvalidArgument: the unknown piece is none of them.
+absl::StatusOr<std::unique_ptr<TextPieces>> Unigram(
+    UnigramOptions options, const std::vector<std::pair<std::string, double>>& pieces);
+
 }  // namespace traind

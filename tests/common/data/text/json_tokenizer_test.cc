@@ -61,6 +61,22 @@ TEST(JsonTokenizerTest, RobertasBytePairsAreThoseOfTheLibrary) {
   ExpectIdsOfTheLibrary("roberta", File("roberta/tokenizer.json"));
 }
 
+TEST(JsonTokenizerTest, ModernbertsBytePairsAreThoseOfTheLibrary) {
+  ExpectIdsOfTheLibrary("modernbert", File("modernbert/tokenizer.json"));
+}
+
+TEST(JsonTokenizerTest, UnigramPiecesAreThoseOfTheLibrary) {
+  ExpectIdsOfTheLibrary("deberta_v3", File("deberta_v3/tokenizer.json"));
+}
+
+TEST(JsonTokenizerTest, UnknownCharactersOfAUnigramModelMayBecomeBytes) {
+  ExpectIdsOfTheLibrary("unigram_bytes", File("tokenizers/unigram_bytes.json"));
+}
+
+TEST(JsonTokenizerTest, UnigramModelsMaySplitAtBlanksAndPunctuationFirst) {
+  ExpectIdsOfTheLibrary("unigram_split", File("tokenizers/unigram_split.json"));
+}
+
 TEST(JsonTokenizerTest, AVocabularyAndItsSettingsMakeATokenizer) {
   const auto json =
       TokenizerOfVocabulary(File("distilbert/vocab.txt"), File("distilbert/tokenizer_config.json"));
@@ -82,8 +98,8 @@ std::string Error(const std::string& file, absl::string_view from, absl::string_
 
 TEST(JsonTokenizerTest, WhatIsNotSupportedIsNamed) {
   const std::string bert = "bert/tokenizer.json", roberta = "roberta/tokenizer.json";
-  EXPECT_THAT(Error(bert, "\"WordPiece\"", "\"Unigram\""),
-              HasSubstr("a model of type 'Unigram' is not supported; those of BERT"));
+  EXPECT_THAT(Error(bert, "\"WordPiece\"", "\"WordLevel\""),
+              HasSubstr("a model of type 'WordLevel' is not supported; those of BERT"));
   EXPECT_THAT(Error(bert, "\"BertNormalizer\"", "\"NFC\""),
               HasSubstr("a normalizer of type 'NFC'"));
   EXPECT_THAT(Error(bert, "\"BertPreTokenizer\"", "\"Whitespace\""),
@@ -100,12 +116,29 @@ TEST(JsonTokenizerTest, WhatIsNotSupportedIsNamed) {
               HasSubstr("model.merges[0] is not a pair"));
   EXPECT_THAT(Error(roberta, "\"merges\": [", "\"merges\": [[\"qq\", \"zz\"], "),
               HasSubstr("merge 1, of 'qq' and 'zz', is not of the vocabulary"));
+  const std::string deberta = "deberta_v3/tokenizer.json";
+  EXPECT_THAT(Error(deberta, "\"Regex\": \" {2,}\"", "\"Regex\": \"a+\""),
+              HasSubstr("the expression 'a+' of a Replace is not supported"));
+  EXPECT_THAT(Error(deberta, "\"type\": \"Strip\"", "\"type\": \"Nmt\""),
+              HasSubstr("a normalizer of type 'Nmt'"));
+  EXPECT_THAT(Error(deberta, "\"precompiled_charsmap\": \"", "\"precompiled_charsmap\": \"!"),
+              HasSubstr("precompiled_charsmap is damaged"));
+  EXPECT_THAT(Error(deberta, "\"type\": \"Metaspace\"", "\"type\": \"Whitespace\""),
+              HasSubstr("a pre_tokenizer of type 'Whitespace'"));
+  EXPECT_THAT(Error(deberta, "\"prepend_scheme\": \"always\"", "\"prepend_scheme\": \"first\""),
+              HasSubstr("a prepend_scheme of type 'first'"));
+  EXPECT_THAT(Error(deberta, "\"unk_id\": 3", "\"unk_id\": null"),
+              HasSubstr("model.unk_id is missing"));
+  EXPECT_THAT(Error(deberta, "\"unk_id\": 3", "\"unk_id\": 99999"),
+              HasSubstr("the vocabulary has no unknown piece"));
   EXPECT_THAT(ParseTokenizer("{").status().message(), HasSubstr("is not a JSON object"));
   EXPECT_THAT(ParseTokenizer("{}").status().message(), HasSubstr("a model of type ''"));
 }
 
 TEST(JsonTokenizerTest, DamagedTextsDoNoHarm) {
-  for (const char* const file : {"bert/tokenizer.json", "roberta/tokenizer.json"}) {
+  for (const char* const file :
+       {"bert/tokenizer.json", "roberta/tokenizer.json", "modernbert/tokenizer.json",
+        "deberta_v3/tokenizer.json", "tokenizers/unigram_bytes.json"}) {
     const auto tokenizer = ParseTokenizer(File(file));
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     for (const char* const text : {"\xff\xfe", "a\xc3", "\xe2\x82", "\xf0\x9f\x98",
