@@ -116,11 +116,12 @@ struct JobEntry {
   ReuseSearch reuse;
   Pace pace;
   LastRetry last_retry;
-  std::optional<TrialsSeen> trials_seen;          // when nothing could start
+  std::optional<TrialsSeen> trials_seen;  // when nothing could start
   EpochRungs rungs;
-  absl::Time finish_at = absl::InfiniteFuture();  // when the user asked for it
-  std::string home;                               // the Worker that read the data
-  std::vector<CallId> cancels;                    // calls that wait for its end
+  mutable std::optional<std::vector<double>> trial_works;  // unset: nobody has asked yet
+  absl::Time finish_at = absl::InfiniteFuture();           // when the user asked for it
+  std::string home;                                        // the Worker that read the data
+  std::vector<CallId> cancels;                             // calls that wait for its end
 
   const Job& view() const { return draft ? *draft : *job; }
 };

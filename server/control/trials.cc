@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "common/job_rules/program_rules.h"
+#include "common/job_rules/task_rules.h"
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
 #include "server/plan/fold_costs.h"
+#include "server/plan/trial_work.h"
 #include "server/plan/trials.h"
 #include "server/search/search.h"
 
@@ -59,11 +61,17 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   in.rungs = HasRungs(job.spec.search);
   in.fold_rows = static_cast<double>(job.table.train_rows) / job.spec.folds;
   in.left_s = absl::ToDoubleSeconds(TrainEndOf(entry) - now_) - entry.pace.overhead_s;
+  in.classes = job.table.classes;
+  in.columns = job.table.features;
   in.gangs = ParallelFolds(entry);
   in.answer_known = job.prediction && !entry.publication.wanted && !entry.publication.running;
+  if (!entry.trial_works) entry.trial_works = WorkOfTrials(job.spec_json);
   for (const Trial& trial : job.spec.trials) {
     TrialView& view = in.trials.emplace_back();
     view.kind = trial.kind;
+    if (in.trials.size() <= entry.trial_works->size()) {
+      view.work = (*entry.trial_works)[in.trials.size() - 1];
+    }
     view.folds.resize(static_cast<size_t>(job.spec.folds));
   }
   std::map<int64_t, double> seconds;
@@ -237,13 +245,14 @@ void ControlCore::Impl::DecideOnce(JobEntry& entry, const TrialNote& note, std::
   AddDecision(entry, std::move(decision));
 }
 
-// A trial of a program stops within a fold whose metric is not among the best so far.
+// A trial of a network or of a program stops within a fold whose metric is not among the best so
+// far. Trees learn at rates of their own, so as many rounds tell little about them.
 void ControlCore::Impl::StopAtRung(LiveAttempt& live, const facts::Epoch& fact) {
   JobEntry& entry = *live.job;
   const Job& job = entry.view();
   const Task& task = job.tasks[static_cast<size_t>(live.task)];
   if (job.spec.search.method.empty() || !HasRungs(job.spec.search) || task.seed > 0 ||
-      KindOf(job.spec, task.trial) != kCommandKind || std::isnan(fact.best_metric)) {
+      IsTrees(KindOf(job.spec, task.trial)) || std::isnan(fact.best_metric)) {
     return;
   }
   const auto place = entry.rungs.Take(
@@ -251,11 +260,13 @@ void ControlCore::Impl::StopAtRung(LiveAttempt& live, const facts::Epoch& fact) 
       job.spec.higher_is_better);
   if (!place.has_value() || task.trial == 0 || live.stop_sent) return;
   const std::string name = NameOf(job.spec.trials[static_cast<size_t>(task.trial)]);
-  DecideOnce(
-      entry, {TrialNote::kWorse, task.trial},
-      absl::StrCat("after ", place->epochs, " epochs of ", TaskName(task), " the metric that ",
-                   name, " reports has place ", place->place, " of ", place->trials),
-      absl::StrCat("trial ", task.trial, " to its last epoch"));
+  const std::string metric = KindOf(job.spec, task.trial) == kCommandKind
+                                 ? absl::StrCat("the metric that ", name, " reports")
+                                 : absl::StrCat(job.spec.metric, " of ", name);
+  DecideOnce(entry, {TrialNote::kWorse, task.trial},
+             absl::StrCat("after ", place->epochs, " epochs of ", TaskName(task), " ", metric,
+                          " has place ", place->place, " of ", place->trials),
+             absl::StrCat("trial ", task.trial, " to its last epoch"));
   SendStop(live, StopMode::kPredict, StopReason::kTime,
            "other trials are better after as many epochs");
 }

@@ -21,10 +21,17 @@ struct Share {
 constexpr Share kGood = {0.5, 1};
 constexpr Share kUseful = {0.2, 0.7};  // beside slots that would do nothing
 
-// Seconds of a fold beside a fold of LightGBM's, before one was measured.
-double RelativeCost(const std::string& kind) {
+// Seconds of a fold with usual settings beside one of LightGBM's, before one was measured
+// (docs/BENCHMARKS.md). Trees are grown for each class, and look at each column; a network's steps
+// cost about the same.
+constexpr double kXgboost = 1.5, kNetwork = 2, kProgram = 5;
+constexpr double kFewClasses = 4, kFewColumns = 20;
+double RelativeCost(const TrialsInput& in, const std::string& kind) {
   if (kind == "lightgbm") return 1;
-  return kind == "xgboost" ? 1.5 : 5;
+  if (kind == "xgboost") return kXgboost;
+  if (kind != "mlp") return kProgram;
+  return kNetwork * std::min(1.0, kFewClasses / std::max(1, in.classes)) *
+         std::min(1.0, kFewColumns / std::max(1, in.columns));
 }
 
 class Choosing {
@@ -110,7 +117,7 @@ class Choosing {
   }
 
   // Estimates by the trial's own folds, else by those of its kind, else by the kind's usual cost
-  // beside trial 0.
+  // beside trial 0; the latter two by the work that the settings make.
   double FoldSeconds(size_t t) const { return std::max(Expected(t), Trial(t).running_s); }
   double Expected(size_t t) const {
     if (Trial(t).fold_s > 0) return Trial(t).fold_s;
@@ -118,15 +125,31 @@ class Choosing {
     int count = 0;
     for (const TrialView& other : in_.trials) {
       if (other.kind != Trial(t).kind || other.fold_s <= 0) continue;
-      sum += other.fold_s;
+      sum += other.fold_s / other.work;
       ++count;
     }
-    if (count > 0) return sum / count;
-    return in_.trials[0].fold_s * RelativeCost(Trial(t).kind) / RelativeCost(in_.trials[0].kind);
+    if (count > 0) return sum / count * Trial(t).work;
+    const TrialView& first = in_.trials[0];
+    return first.fold_s / first.work * Trial(t).work * RelativeCost(in_, Trial(t).kind) /
+           RelativeCost(in_, first.kind);
   }
 
+  // What the folds take that the trial lacks to count, one after the other on the gangs; of the
+  // last one, the share that is of use.
   double LeastSeconds(size_t t, const Share& least) const {
-    return (IsTrees(Trial(t).kind) ? least.trees : least.others) * FoldSeconds(t);
+    const double of_last = IsTrees(Trial(t).kind) ? least.trees : least.others;
+    return (RoundsToCount(t) - 1 + of_last) * FoldSeconds(t);
+  }
+  int RoundsToCount(size_t t) const {
+    if (in_.searches) return 1;  // every fold tells the search
+    const auto& folds = Trial(t).folds;
+    const auto has = std::count_if(folds.begin(), folds.end(), [](const TrialFold& fold) {
+      return fold.state == TrialFold::kDone || fold.state == TrialFold::kBusy;
+    });
+    const int half = static_cast<int>(folds.size() + 1) / 2;
+    const int lacks = std::max(1, half - static_cast<int>(has));
+    const int gangs = std::max(1, in_.gangs);
+    return (lacks + gangs - 1) / gangs;
   }
   bool Fits(size_t t, const Share& least) const {
     return in_.left_s > 0 && LeastSeconds(t, least) <= in_.left_s;

@@ -2,8 +2,9 @@
 // use the time that trial 0 leaves (B9). No fold of trial 0 loses anything to them.
 //
 // A trial that has begun gets its other folds before a new one begins. It gets no more where the
-// folds that it has are clearly worse than those of the best trial. After several whole trials in
-// a row of which no model answers, more are not expected to gain.
+// folds that it has are clearly worse than those of the best trial. One with less than half of the
+// folds has no weight in the answer, so none begins that cannot have them, but in a search. After
+// several whole trials in a row of which no model answers, more are not expected to gain.
 //
 // Threads: safe, nothing is kept.
 #pragma once
@@ -22,6 +23,7 @@ struct TrialView {
   std::string kind;              // of model
   std::vector<TrialFold> folds;  // all of the spec's
   double fold_s = 0;             // mean of the folds that it has trained; 0: none was measured
+  double work = 1;               // beside usual settings of its kind (trial_work.h)
   double running_s = 0;          // that the longest of those that run has taken so far
   bool answers = false;          // the standing Prediction has a model of it
 };
@@ -32,6 +34,8 @@ struct TrialsInput {
   bool rungs = false;             // a trial goes on only if it is among the best with as many folds
   bool higher_is_better = true;
   double fold_rows = 0;       // that a fold validates; 0: not known
+  int classes = 0;            // 0: not known, or numbers
+  int columns = 0;            // 0: not known
   double left_s = 0;          // until training ends; infinite: there is no deadline
   int gangs = 1;              // that the Job may use
   int idle = 0;               // of them have nothing to do

@@ -103,6 +103,19 @@ def _():
             assert fold["progress"]["done"] <= asked, (fold, asked)
 
 
+@case("A network stops within a fold where others are better after as many epochs", limit_s=120)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        spec = house.spec(rows=400, folds=2, epochs=18, budget="60s")
+        spec["search"] = {"trials": 4, "method": "asha", "space": {"train.learning_rate": [1e-2, 1e-5, 1e-6, 1e-7]}}
+        job = house.submit(spec, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        assert any("has place" in d["cause"] and "accuracy of" in d["cause"] for d in job["decisions"]), job["decisions"]
+        done = {f["trial"]: f["progress"]["done"] for f in job["folds"] if f["index"] == 0}
+        assert done[0] == 18 and min(done.values()) < 18, job["folds"]
+
+
 @case("Mistakes in a search name their place before anything runs")
 def _():
     with House() as house:

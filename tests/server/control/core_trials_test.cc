@@ -175,6 +175,20 @@ TEST_F(TrialsTest, NoneStartsBeforeAFoldOfTheFirstWasMeasured) {
   EXPECT_EQ(h.Stored(id).tasks.size(), 5u);
 }
 
+TEST_F(TrialsTest, SettingsThatWorkLongerWaitForWhatFits) {
+  h.Attach("w", 1);
+  Job job = h.MakeJob("a", 2);
+  job.spec.trials = {
+      {"trees", "lightgbm", 20, 5}, {"slow", "lightgbm", 20, 5}, {"net", "mlp", 7, 3}};
+  job.spec_json = R"({"trials": [{"model": {"lightgbm": {"learning_rate": 0.1}}},
+      {"model": {"lightgbm": {"learning_rate": 0.005, "num_leaves": 2000}}}, {"model": {"mlp": {}}}]})";
+  const std::string id = h.SubmitJob(std::move(job));
+  h.PrepareJob(id);
+  ASSERT_NO_FATAL_FAILURE(Train(id, 1));
+  ASSERT_NO_FATAL_FAILURE(Train(id, 2));
+  EXPECT_EQ(h.TaskOf(id, 3).trial, 2);
+}
+
 TEST_F(TrialsTest, NoneStartsWhereNothingFits) {
   const std::string id = Begin();
   ASSERT_NO_FATAL_FAILURE(Train(id, 1));
@@ -255,6 +269,39 @@ TEST_F(SearchTest, WithRungsOnlyTheBestGoOn) {
   ASSERT_NO_FATAL_FAILURE(Train(id, 4, 0.95));
   EXPECT_EQ(h.TaskOf(id, 5).trial, 2);
   EXPECT_EQ(h.TaskOf(id, 5).fold, 1);
+}
+
+TEST_F(SearchTest, ANetworkStopsWithinAFoldWhereOthersAreBetterAfterAsManyEpochs) {
+  const std::string id = BeginSearch("asha");
+  const auto train_by_epochs = [&](int task, double metric) {
+    const int64_t attempt = h.AttemptOf(id, task);
+    h.Say(attempt, h.Started(10));
+    for (int i = 1; i <= 8; ++i) {
+      facts::Epoch epoch;
+      epoch.epoch = i;
+      epoch.epoch_s = 0.1;
+      epoch.best_metric = metric;
+      h.now += absl::Milliseconds(100);
+      h.Say(attempt, epoch);
+    }
+    return attempt;
+  };
+  const auto end = [&](int64_t attempt, double score) {
+    h.Say(attempt, h.Saved(true, true, score, 8));
+    h.Say(attempt, h.Ended());
+    h.Publish(id, Quality::kFull);
+  };
+  for (int task = 1; task <= 2; ++task) end(train_by_epochs(task, 0.9), 0.9);
+  ASSERT_EQ(h.TaskOf(id, 3).trial, 1);
+  end(train_by_epochs(3, 0.8), 0.8);
+  EXPECT_TRUE(h.stops.empty()) << "two trials tell nothing yet";
+  ASSERT_EQ(h.TaskOf(id, 4).trial, 2);
+  const int64_t worse = train_by_epochs(4, 0.7);
+  ASSERT_EQ(h.stops.size(), 1u);
+  EXPECT_EQ(h.stops[0].attempt, worse);
+  EXPECT_EQ(h.stops[0].mode, StopMode::kPredict);
+  EXPECT_THAT(h.Stored(id).decisions.back().cause,
+              HasSubstr("after 3 epochs of fold-0-trial-2 accuracy of mlp has place 3 of 3"));
 }
 
 TEST_F(SearchTest, AllTrialsEndTheJob) {

@@ -53,20 +53,66 @@ TEST_F(TrialsTest, ATrialThatHasBegunIsCompletedFirst) {
 }
 
 TEST_F(TrialsTest, AFoldStartsOnlyIfItFits) {
-  in_.left_s = 3.4;  // a network takes five times as long as LightGBM, and 0.7 of it is of use
+  in_.gangs = 2;     // which train two of the three folds at once
+  in_.left_s = 1.3;  // a network takes twice as long as LightGBM, and 0.7 of it is of use
   in_.trials[1].folds.assign(3, {TrialFold::kDone, 0.9});
   in_.trials[1].fold_s = 1.5;
   EXPECT_THAT(Starts(), IsEmpty());
-  EXPECT_DOUBLE_EQ(ChooseTrials(in_).least_s, 3.5);
-  in_.left_s = 3.6;
+  EXPECT_DOUBLE_EQ(ChooseTrials(in_).least_s, 1.4);
+  in_.left_s = 1.5;
   EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0)));
   EXPECT_EQ(ChooseTrials(in_).least_s, 0);
   in_.trials[2].folds[0] = {TrialFold::kDone, 0.9};
-  in_.trials[2].fold_s = 5.5;
+  in_.trials[2].fold_s = 2.5;
   EXPECT_THAT(Starts(), IsEmpty()) << "its own fold tells more than a guess";
 }
 
+TEST_F(TrialsTest, NoneBeginsThatCannotHaveHalfOfTheFolds) {
+  in_.trials[1].folds.assign(3, {TrialFold::kDone, 0.9});
+  in_.left_s = 3.3;  // two folds of 2 s, the last one to 0.7
+  EXPECT_THAT(Starts(), IsEmpty());
+  EXPECT_DOUBLE_EQ(ChooseTrials(in_).least_s, 3.4);
+  in_.left_s = 3.5;
+  EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0)));
+  in_.left_s = 1.5;
+  in_.trials[2].folds[1] = {TrialFold::kBusy};
+  EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0))) << "one more is half";
+  in_.trials[2].folds[1] = {TrialFold::kOpen};
+  in_.searches = true;
+  EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0))) << "each fold tells a search";
+}
+
+TEST_F(TrialsTest, ClassesAndColumnsMakeTreesSlower) {
+  in_.trials[1].folds.assign(3, {TrialFold::kDone, 0.9});
+  in_.trials[1].fold_s = 1.5;
+  in_.left_s = 0.1;
+  const auto least = [this] { return ChooseTrials(in_).least_s; };
+  EXPECT_DOUBLE_EQ(least(), 3.4);
+  in_.classes = 8;
+  EXPECT_DOUBLE_EQ(least(), 1.7);
+  in_.columns = 80;
+  EXPECT_DOUBLE_EQ(least(), 0.425);
+}
+
+TEST_F(TrialsTest, SettingsThatWorkLongerAreExpectedToTakeLonger) {
+  in_.trials[1].folds.assign(3, {TrialFold::kDone, 0.9});
+  in_.trials[1].fold_s = 1.5;
+  in_.left_s = 0.1;
+  const auto least = [this] { return ChooseTrials(in_).least_s; };
+  in_.trials[0].work = 0.5;
+  EXPECT_DOUBLE_EQ(least(), 6.8) << "the first has half of the usual rounds";
+  in_.trials[2].work = 2;
+  EXPECT_DOUBLE_EQ(least(), 13.6);
+  TrialView plain = in_.trials[2];
+  plain.folds.assign(3, {TrialFold::kDone, 0.9});
+  plain.work = 1;
+  plain.fold_s = 4;
+  in_.trials.push_back(plain);
+  EXPECT_DOUBLE_EQ(least(), 1.7 * 8) << "another of its kind was measured";
+}
+
 TEST_F(TrialsTest, APartOfAFoldOfTreesIsOfUse) {
+  in_.gangs = 2;
   in_.left_s = 0.31;
   EXPECT_THAT(Starts(), ElementsAre(Fold(1, 0)));
   in_.left_s = 0.29;
@@ -79,15 +125,16 @@ TEST_F(TrialsTest, APartOfAFoldOfTreesIsOfUse) {
 TEST_F(TrialsTest, OneThatFitsAsAWholeGoesBeforeOneThatDoesNot) {
   in_.trials[1].kind = "mlp";
   in_.trials[2].kind = "lightgbm";
-  in_.left_s = 14;
+  in_.left_s = 5;
   EXPECT_THAT(Starts(), ElementsAre(Fold(2, 0)));
-  in_.left_s = 15;
+  in_.left_s = 6;
   EXPECT_THAT(Starts(), ElementsAre(Fold(1, 0)));
 }
 
 TEST_F(TrialsTest, WhatFitsByHalfGoesBeforeWhatHardlyFits) {
   in_.trials[1].folds[0] = {TrialFold::kDone, 0.9};
   in_.trials[1].fold_s = 4;
+  in_.gangs = 2;
   in_.left_s = 1;
   EXPECT_THAT(Starts(), ElementsAre(Fold(1, 1))) << "better than a slot that does nothing";
   in_.trials[2].kind = "lightgbm";
