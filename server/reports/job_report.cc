@@ -208,22 +208,60 @@ std::optional<MoreTime> EstimateMoreTime(const Job& job, const std::vector<Metri
   return more;
 }
 
-std::vector<ColumnImportance> ImportanceOf(const std::vector<MetricPoint>& metrics) {
-  std::map<std::string, std::map<int, double>> drops;  // by column and fold; of the last Attempt
-  for (const MetricPoint& point : metrics) {
-    absl::string_view name = point.name;
-    if (!absl::ConsumePrefix(&name, kImportanceMetric) || !std::isfinite(point.value)) continue;
-    drops[std::string(name)][point.fold] = point.value;
+// How much worse the models of a fold get without a column: a mean by their weights.
+struct Drop {
+  double sum = 0, weight = 0;
+  double mean() const { return sum / weight; }
+};
+using Drops = std::map<std::string, std::map<int, Drop>>;  // by column and fold
+
+// Of the models that answer, by their weights. Empty: none of them has told.
+Drops DropsOfAnswer(const Job& job, const std::vector<MetricPoint>& metrics) {
+  std::map<int64_t, double> weights;  // by Attempt
+  if (job.prediction) {
+    for (const Member& member : job.prediction->members) {
+      weights[member.attempt] = member.weight > 0 ? member.weight : 1;  // 0: not recorded
+    }
   }
+  Drops drops;
+  for (const MetricPoint& point : metrics) {
+    const auto weight = weights.find(point.attempt);
+    absl::string_view column = point.name;
+    if (weight == weights.end() || !absl::ConsumePrefix(&column, kImportanceMetric)) continue;
+    if (!std::isfinite(point.value)) continue;
+    Drop& drop = drops[std::string(column)][point.fold];
+    drop.sum += weight->second * point.value;
+    drop.weight += weight->second;
+  }
+  return drops;
+}
+
+// Of the last Attempt of each fold that has told.
+Drops DropsOfLast(const std::vector<MetricPoint>& metrics) {
+  Drops drops;
+  for (const MetricPoint& point : metrics) {
+    absl::string_view column = point.name;
+    if (!absl::ConsumePrefix(&column, kImportanceMetric) || !std::isfinite(point.value)) continue;
+    drops[std::string(column)][point.fold] = {point.value, 1};
+  }
+  return drops;
+}
+
+std::vector<ColumnImportance> ImportanceOf(const Job& job,
+                                           const std::vector<MetricPoint>& metrics) {
+  Drops drops = DropsOfAnswer(job, metrics);
+  if (drops.empty()) drops = DropsOfLast(metrics);
   std::vector<ColumnImportance> importance;
   for (const auto& [column, by_fold] : drops) {
     ColumnImportance& of = importance.emplace_back();
     of.column = column;
     of.folds = static_cast<int>(by_fold.size());
-    for (const auto& [fold, drop] : by_fold) of.drop += drop / of.folds;
+    for (const auto& [fold, drop] : by_fold) of.drop += drop.mean() / of.folds;
     if (of.folds < 2) continue;
     double squares = 0;
-    for (const auto& [fold, drop] : by_fold) squares += (drop - of.drop) * (drop - of.drop);
+    for (const auto& [fold, drop] : by_fold) {
+      squares += (drop.mean() - of.drop) * (drop.mean() - of.drop);
+    }
     of.error = std::sqrt(squares / (of.folds - 1) / of.folds);
   }
   std::stable_sort(
@@ -268,7 +306,7 @@ JobReport ReportOf(const Job& job, const JobHistory& history, absl::Time now) {
     const double at_s = std::max(0.0, absl::ToDoubleSeconds(answer.at - ClockStart(job)));
     report.answers.push_back({at_s, answer});
   }
-  report.importance = ImportanceOf(history.metrics);
+  report.importance = ImportanceOf(job, history.metrics);
   if (!IsTerminal(job.state)) return report;
   report.more = EstimateMoreTime(job, history.metrics);
   if (!report.more) report.more = EstimateMoreTrials(job, report.answers);

@@ -27,7 +27,8 @@ struct AnswerAt {
   Answer answer;
 };
 
-// How much a column is worth to the folds' first models.
+// How much a column is worth to the models that answer: a mean by their weights. Where none of
+// those has told, to the last model of each fold that has.
 struct ColumnImportance {
   std::string column;
   double drop = 0;  // mean over the folds: how much worse the metric gets without it

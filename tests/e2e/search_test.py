@@ -116,6 +116,33 @@ def _():
         assert done[0] == 18 and min(done.values()) < 18, job["folds"]
 
 
+@case("What the columns are worth is told of the models that answer, by their weights", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        spec = house.spec(rows=4000, folds=2, budget="30s")
+        spec["model"] = {"automatic": {"trials": 4}}
+        spec["predictions"] = {"ensemble": "mean"}  # all answer
+        del spec["train"]
+        job = house.submit(spec, "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        members = {m["attempt"]: m for m in job["predictions"]["members"]}
+        assert {m["trial"] for m in members.values()} > {0}, members
+        told = [p for p in house.json("metrics", job["id"])["points"]
+                if p["name"].startswith("importance:") and p["attempt"] in members]
+        assert any(members[p["attempt"]]["trial"] > 0 for p in told), told
+        importance = house.job(job["id"])["report"]["importance"]
+        assert importance
+        for of in importance:
+            by_fold = {}
+            for point in told:
+                if point["name"] == "importance:" + of["column"]:
+                    member = members[point["attempt"]]
+                    by_fold.setdefault(member["fold"], []).append((member["weight"], point["value"]))
+            means = [sum(w * v for w, v in drops) / sum(w for w, _ in drops) for drops in by_fold.values()]
+            assert of["folds"] == len(means) and abs(of["drop"] - sum(means) / len(means)) < 1e-9, (of, by_fold)
+
+
 @case("Mistakes in a search name their place before anything runs")
 def _():
     with House() as house:

@@ -14,6 +14,9 @@ namespace traind {
 namespace {
 
 constexpr double kShareOfLeft = 0.01, kShareOfTrained = 0.2;
+constexpr double kShareOfFurtherTrials = 0.25;
+constexpr absl::Duration kLittleTime = absl::Milliseconds(20);
+constexpr size_t kMostColumnsOfFurtherTrials = 100;
 constexpr absl::Duration kMostTime = absl::Seconds(10);
 constexpr int64_t kTimedRows = 200, kFewestRows = 100, kMostRows = 20'000;
 constexpr int kMostRounds = 5;
@@ -34,9 +37,10 @@ void Shuffle(Random& random, std::vector<int32_t>& order) {
 
 }  // namespace
 
-bool TellsImportance(const rank_protocol::Train& train, StopCause cause) {
+bool TellsImportance(const rank_protocol::Train& train, StopCause cause, size_t columns) {
   const bool whole = cause == StopCause::kEpochs || cause == StopCause::kPatience;
-  return whole && train.trial == 0 && train.seed == 0 && train.world_size == 1;
+  return whole && (train.trial == 0 || columns <= kMostColumnsOfFurtherTrials) && train.seed == 0 &&
+         train.world_size == 1;
 }
 
 void TellImportance(ColumnScorer& scorer, Metric metric, uint64_t seed,
@@ -56,9 +60,10 @@ void TellImportance(ColumnScorer& scorer, Metric metric, uint64_t seed,
   sink.Send(told);
 }
 
-absl::Duration TimeForImportance(absl::Duration trained, absl::Duration left) {
-  const absl::Duration time = std::min(kShareOfTrained * trained, kShareOfLeft * left);
-  return std::clamp(time, absl::ZeroDuration(), kMostTime);
+absl::Duration TimeForImportance(int trial, absl::Duration trained, absl::Duration left) {
+  const absl::Duration time = std::min({kShareOfTrained * trained, kShareOfLeft * left, kMostTime});
+  if (time <= absl::ZeroDuration()) return absl::ZeroDuration();
+  return trial == 0 ? time : std::max(kShareOfFurtherTrials * time, std::min(time, kLittleTime));
 }
 
 absl::StatusOr<facts::Importance> ImportanceOf(ColumnScorer& scorer, Metric metric, uint64_t seed,

@@ -32,13 +32,15 @@ class ColumnScorer {
   virtual absl::StatusOr<double> Score(size_t column, absl::Span<const int32_t> order) = 0;
 };
 
-// Whether a fold that ends so tells the importance of its columns: the first model of trial 0 does,
-// where it has all its epochs.
-bool TellsImportance(const rank_protocol::Train& train, StopCause cause);
+// Whether a fold that ends so tells the importance of its columns: the first model of each trial
+// does, where it has all its epochs. With more than a hundred columns only trial 0 does, because
+// what is told is stored.
+bool TellsImportance(const rank_protocol::Train& train, StopCause cause, size_t columns);
 
 // Returns the time that a fold may spend on its importance: a fifth of what it has trained, at most
-// a hundredth of what is left until training has to stop, and at most ten seconds.
-absl::Duration TimeForImportance(absl::Duration trained, absl::Duration left);
+// a hundredth of what is left until training has to stop, and at most ten seconds. There are many
+// further trials, so a fold of theirs may spend a quarter of that, or 20 ms of it.
+absl::Duration TimeForImportance(int trial, absl::Duration trained, absl::Duration left);
 
 // Does the next, and sends what it finds; a failure is a line of the log.
 void TellImportance(ColumnScorer& scorer, Metric metric, uint64_t seed,

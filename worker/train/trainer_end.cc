@@ -67,13 +67,14 @@ void Trainer::Rescue() {
 }
 
 void Trainer::WeighColumns(const Ending& ending) {
-  if (!TellsImportance(train_, ending.cause) || !HasPlainRows(data_)) return;
+  if (!HasPlainRows(data_)) return;
   const absl::Duration now = clock_.MonotonicNow();
   const std::unique_ptr<ColumnScorer> scorer =
       NewNetworkColumnScorer(data_, *learner_, spec_.metric);
-  TellImportance(
-      *scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
-      TimeForImportance(now - started_, std::min(orders_.stop_at, orders_.deadline) - now));
+  if (!TellsImportance(train_, ending.cause, scorer->Columns().size())) return;
+  TellImportance(*scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
+                 TimeForImportance(train_.trial, now - started_,
+                                   std::min(orders_.stop_at, orders_.deadline) - now));
 }
 
 absl::Status Trainer::PredictAndSave(const Ending& ending) {

@@ -406,13 +406,14 @@ absl::Status TreeTrainer::SaveLastCheckpoint() {
 }
 
 void TreeTrainer::WeighColumns(const Ending& ending) {
-  if (!TellsImportance(train_, ending.cause) || fold_.lags != nullptr) return;
+  if (fold_.lags != nullptr) return;
   const absl::Duration now = clock_.MonotonicNow();
   const std::unique_ptr<ColumnScorer> scorer =
       NewTreeColumnScorer(fold_, *booster_, best_rounds_, spec_.metric);
-  TellImportance(
-      *scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
-      TimeForImportance(now - started_, std::min(orders_.stop_at, orders_.deadline) - now));
+  if (!TellsImportance(train_, ending.cause, scorer->Columns().size())) return;
+  TellImportance(*scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
+                 TimeForImportance(train_.trial, now - started_,
+                                   std::min(orders_.stop_at, orders_.deadline) - now));
 }
 
 absl::Status TreeTrainer::PredictAndSave(const Ending& ending) {

@@ -245,6 +245,40 @@ TEST(JobReportTest, ColumnsAreToldTheMostImportantOneFirst) {
   EXPECT_NEAR(report.importance[1].error.value(), 0.01, 1e-12);
 }
 
+TEST(JobReportTest, ColumnsAreWorthToTheAnswerWhatTheyAreToItsModelsByTheirWeights) {
+  std::vector<MetricPoint> metrics;
+  const auto add = [&metrics](int fold, int64_t attempt, const char* name, double value) {
+    MetricPoint point;
+    point.fold = fold;
+    point.attempt = attempt;
+    point.name = name;
+    point.value = value;
+    metrics.push_back(point);
+  };
+  add(0, 1, "importance:age", 0.1);
+  add(0, 2, "importance:age", 0.5);
+  add(0, 3, "importance:age", 9);  // a model that does not answer
+  add(1, 4, "importance:age", 0.6);
+  Job job = CutJob();
+  job.prediction.emplace();
+  for (const auto& [attempt, weight] :
+       {std::pair<int, double>{1, 0.3}, {2, 0.1}, {4, 0.4}, {5, 0.2}}) {
+    Member& member = job.prediction->members.emplace_back();
+    member.attempt = attempt;
+    member.weight = weight;
+  }
+  JobReport report = ReportOf(job, {metrics, {}}, At(40));
+  ASSERT_EQ(report.importance.size(), 1u);
+  EXPECT_EQ(report.importance[0].folds, 2);
+  EXPECT_NEAR(report.importance[0].drop, (0.2 + 0.6) / 2, 1e-12);
+  EXPECT_NEAR(report.importance[0].error.value(), 0.2, 1e-12);
+  // Where none of the models that answer has told, the others tell.
+  for (Member& member : job.prediction->members) member.attempt += 100;
+  report = ReportOf(job, {metrics, {}}, At(40));
+  ASSERT_EQ(report.importance.size(), 1u);
+  EXPECT_NEAR(report.importance[0].drop, (9 + 0.6) / 2, 1e-12);
+}
+
 TEST(JobReportTest, ARunningJobCountsItsTimeSoFar) {
   Job job = CutJob();
   job.state = JobState::kRunning;

@@ -110,10 +110,27 @@ TEST_F(ColumnDropsTest, ItEndsWhereScoresTakeLongerThanTheyDidAtFirst) {
 
 TEST(TimeForImportanceTest, ItIsASmallShareOfWhatIsThere) {
   const absl::Duration endless = absl::InfiniteDuration();
-  EXPECT_EQ(TimeForImportance(absl::Seconds(1), endless), absl::Milliseconds(200));
-  EXPECT_EQ(TimeForImportance(absl::Seconds(1), absl::Seconds(10)), absl::Milliseconds(100));
-  EXPECT_EQ(TimeForImportance(absl::Seconds(1), absl::Seconds(-1)), absl::ZeroDuration());
-  EXPECT_EQ(TimeForImportance(absl::Hours(9), endless), absl::Seconds(10));
+  EXPECT_EQ(TimeForImportance(0, absl::Seconds(1), endless), absl::Milliseconds(200));
+  EXPECT_EQ(TimeForImportance(0, absl::Seconds(1), absl::Seconds(10)), absl::Milliseconds(100));
+  EXPECT_EQ(TimeForImportance(0, absl::Seconds(1), absl::Seconds(-1)), absl::ZeroDuration());
+  EXPECT_EQ(TimeForImportance(0, absl::Hours(9), endless), absl::Seconds(10));
+  EXPECT_EQ(TimeForImportance(2, absl::Seconds(1), endless), absl::Milliseconds(50));
+  EXPECT_EQ(TimeForImportance(2, absl::Hours(9), endless), absl::Milliseconds(2500));
+  EXPECT_EQ(TimeForImportance(2, absl::Milliseconds(200), endless), absl::Milliseconds(20));
+  EXPECT_EQ(TimeForImportance(2, absl::Milliseconds(50), endless), absl::Milliseconds(10));
+  EXPECT_EQ(TimeForImportance(2, absl::Seconds(1), absl::Seconds(-1)), absl::ZeroDuration());
+}
+
+TEST(TellsImportanceTest, TheFirstModelOfEachTrialDoesWhereItIsWhole) {
+  rank_protocol::Train train;
+  EXPECT_TRUE(TellsImportance(train, StopCause::kEpochs, 500));
+  EXPECT_TRUE(TellsImportance(train, StopCause::kPatience, 500));
+  EXPECT_FALSE(TellsImportance(train, StopCause::kTime, 500));
+  train.trial = 3;
+  EXPECT_TRUE(TellsImportance(train, StopCause::kEpochs, 100));
+  EXPECT_FALSE(TellsImportance(train, StopCause::kEpochs, 101)) << "so much is not stored";
+  train.seed = 1;
+  EXPECT_FALSE(TellsImportance(train, StopCause::kEpochs, 100));
 }
 
 }  // namespace
