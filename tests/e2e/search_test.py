@@ -107,13 +107,15 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        spec = house.spec(rows=400, folds=2, epochs=18, budget="60s")
+        # An epoch takes long enough for a stop to come before the last one.
+        spec = house.spec(rows=3000, folds=2, epochs=45, budget="90s", model={"mlp": {"hidden": [256, 256]}},
+                          train={"batch": 8})
         spec["search"] = {"trials": 4, "method": "asha", "space": {"train.learning_rate": [1e-2, 1e-5, 1e-6, 1e-7]}}
         job = house.submit(spec, "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
         assert any("has place" in d["cause"] and "accuracy of" in d["cause"] for d in job["decisions"]), job["decisions"]
         done = {f["trial"]: f["progress"]["done"] for f in job["folds"] if f["index"] == 0}
-        assert done[0] == 18 and min(done.values()) < 18, job["folds"]
+        assert done[0] == 45 and min(done.values()) < 45, job["folds"]
 
 
 @case("What the columns are worth is told of the models that answer, by their weights", limit_s=120)
