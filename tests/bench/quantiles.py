@@ -106,7 +106,7 @@ def main():
                     truth, spec = draw(name, options.data, seed, folder), {"target": worth.SETS[name][0]}
                 else:
                     target, when, _, _, last = series.SETS[name]
-                    table = series.table_of(name, options.data)
+                    table = series.table_of(name, options.data, series=0)
                     truth = table and series.split(name, table, folder).truth
                     spec = {"target": target, "time": when, "horizon": last}
                 if truth is None:

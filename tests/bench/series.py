@@ -1,10 +1,11 @@
 """Forecasts within a budget, beside statsforecast.
 
-    tests/bench/series.sh [SET...] --data DIR [--budget S] [--windows N] [--peer-python PYTHON] [--peer-rows N] [--spec JSON]
+    tests/bench/series.sh [SET...] --data DIR [--budget S] [--windows N] [--series N] [--peer-python PYTHON] [--peer-rows N]
+                          [--spec JSON]
 
 The last rows of each series are the test rows, forecast from the end of the training rows. temperatures: daily, the last 28 of
 3,650. pollution: hourly, the last 48 of the first 8,760; the target is the air's temperature, which has no gaps. many: 100
-made monthly series of 72 to 132 rows, the last 12 of each; levels, trends, seasons and noise differ, half of them multiply. The
+(--series) made monthly series of 72 to 132 rows, the last 12 of each; levels, trends, seasons and noise differ, half of them multiply. The
 spec names the data, the horizon (the number of test rows), metric and budget; --spec adds fields. One JSON line for each set:
 RMSE, MAE and MASE of ours with its floor's name and members, those of the last value, and those of each of statsforecast's models
 (peers/statsforecast_peer.py, by a Python that has it), which are given the season. Both are timed from the start of the command to
@@ -44,10 +45,10 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def many_series():
+def many_series(count):
     chance = random.Random(1)
     table = [["name", "month", "value"]]
-    for number in range(100):
+    for number in range(count):
         rows, level, trend = chance.randrange(72, 133), 10 ** chance.uniform(1, 4), chance.gauss(0.02, 0.04)
         season = [chance.gauss(0, chance.choice((0.02, 0.1, 0.2))) for _ in range(12)]
         spread, walk = chance.uniform(0.01, 0.1), 0.0
@@ -62,9 +63,9 @@ def many_series():
     return table
 
 
-def table_of(name, data):
+def table_of(name, data, series):
     if name == "many":
-        return many_series()
+        return many_series(series)
     file = os.path.join(data, {"temperatures": "daily_min_temperatures.csv", "pollution": "pollution.csv"}[name])
     if not os.path.exists(file):
         return None
@@ -188,6 +189,7 @@ def main():
     parser.add_argument("--data", default=".")
     parser.add_argument("--budget", default=30, type=int)
     parser.add_argument("--windows", default=1, type=int)
+    parser.add_argument("--series", default=100, type=int, help="the number of series of the set `many`")
     parser.add_argument("--peer-python")
     parser.add_argument("--peer-rows", default=1000, type=int, help="the last rows of a series that statsforecast fits")
     parser.add_argument("--spec", default={}, type=json.loads, help="fields that are added to the specs, as JSON")
@@ -195,7 +197,7 @@ def main():
     with House(slots=os.cpu_count()) as house:
         house.start()
         for name in options.sets or SETS:
-            table = table_of(name, options.data)
+            table = table_of(name, options.data, options.series)
             if table is None:
                 print(json.dumps({"data": name, "skipped": f"not in {options.data}"}), flush=True)
                 continue
