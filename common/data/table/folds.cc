@@ -185,7 +185,8 @@ absl::StatusOr<std::vector<int16_t>> GroupedFolds(absl::Span<const int32_t> grou
   return fold_of;
 }
 
-absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times, int folds) {
+absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times, int folds,
+                                                  size_t first_rows) {
   if (absl::Status counts = CheckCounts(times.size(), folds); !counts.ok()) return counts;
   std::vector<size_t> order(times.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -196,6 +197,10 @@ absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times
   size_t begin = 0;
   for (size_t block = 0; block < blocks; ++block) {
     size_t end = times.size() * (block + 1) / blocks;
+    if (first_rows > times.size() / blocks) {
+      const size_t others = times.size() - std::min(times.size(), first_rows);
+      end = times.size() - others + others * block / static_cast<size_t>(folds);
+    }
     // Rows of the same time stay together.
     while (end > 0 && end < times.size() && times[order[end]] == times[order[end - 1]]) ++end;
     if (end <= begin) {
@@ -267,11 +272,33 @@ absl::StatusOr<std::vector<int16_t>> MakeFolds(const Table& table, const SplitSp
         " rows of its series before it and a target: data.window is ", split.shape.window,
         ", data.horizon ", split.shape.horizon, ", of ", table.schema().train_rows, " rows"));
   }
+  const auto of_table = [&](const std::vector<int16_t>& folds) {
+    std::vector<int16_t> fold_of(usable.size(), -1);
+    for (size_t i = 0; i < rows.size(); ++i) fold_of[rows[i]] = folds[i];
+    return fold_of;
+  };
   absl::StatusOr<std::vector<int16_t>> folds = FoldsOf(table, split, rows);
   if (!folds.ok()) return folds.status();
-  std::vector<int16_t> fold_of(usable.size(), -1);
-  for (size_t i = 0; i < rows.size(); ++i) fold_of[rows[i]] = (*folds)[i];
-  return fold_of;
+  std::vector<int16_t> fold_of = of_table(*folds);
+  if (split.KindFor(table) != SplitKind::kForward) return fold_of;
+  // Short series with a long horizon: of a block as long as the others, the rows whose targets
+  // would not be known yet may leave too little for fold 0 to train on. Then the first block is
+  // longer.
+  const size_t block = std::max<size_t>(1, rows.size() / (static_cast<size_t>(split.folds) + 1));
+  std::vector<int16_t> best = fold_of;
+  size_t most = 0;
+  for (size_t first = block; first < rows.size(); first += std::max<size_t>(1, block / 4)) {
+    const size_t trained = TrainingRows(table, fold_of, /*fold=*/0, split).size();
+    if (2 * trained >= block) return fold_of;
+    if (trained > most) {
+      most = trained;
+      best = fold_of;
+    }
+    folds = ForwardFolds(Gather(table.Times(), rows), split.folds, first);
+    if (!folds.ok()) break;
+    fold_of = of_table(*folds);
+  }
+  return best;
 }
 
 std::vector<int32_t> TrainingRows(const Table& table, absl::Span<const int16_t> fold_of, int fold,

@@ -70,8 +70,9 @@ struct SplitSpec {
 std::vector<bool> UsableRows(const Table& table, const SampleShape& shape);
 
 // Returns int16 [train_rows]: the fold that validates each row, or -1 for none (the row is not
-// usable, comes before all folds of a forward split, or the column excludes it). InvalidArgument: a
-// fold would be empty, or no row has enough history.
+// usable, comes before all folds of a forward split, or the column excludes it). In a forward split
+// the first block is longer than the others where fold 0 would have less than half a block to train
+// on. InvalidArgument: a fold would be empty, or no row has enough history.
 absl::StatusOr<std::vector<int16_t>> MakeFolds(const Table& table, const SplitSpec& split);
 
 // Returns the rows that a fold is trained on, ascending. In a forward split all are earlier than
@@ -98,8 +99,10 @@ absl::StatusOr<std::vector<int16_t>> RandomFolds(size_t rows, int folds, uint64_
 absl::StatusOr<std::vector<int16_t>> GroupedFolds(absl::Span<const int32_t> groups, int folds,
                                                   uint64_t seed);
 // Rows are sorted by time and cut, between two different times, into folds + 1 blocks of about the
-// same size. The first block is validated by no fold (-1), block b by fold b - 1. InvalidArgument:
-// too few different times.
-absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times, int folds);
+// same size; where first_rows is more than that, the first one has about so many rows. The first
+// block is validated by no fold (-1), block b by fold b - 1. InvalidArgument: too few different
+// times.
+absl::StatusOr<std::vector<int16_t>> ForwardFolds(absl::Span<const double> times, int folds,
+                                                  size_t first_rows = 0);
 
 }  // namespace traind

@@ -138,6 +138,10 @@ TEST(FoldsTest, ForwardFoldsFollowTheTimesAndKeepEqualOnesTogether) {
   EXPECT_THAT(
       std::string(ForwardFolds(std::vector<double>{1, 1, 1, 2, 2, 2}, 2).status().message()),
       HasSubstr("too few different times"));
+  EXPECT_THAT(*ForwardFolds(std::vector<double>{1, 2, 3, 4, 5, 6}, 2, 4),
+              ElementsAre(-1, -1, -1, -1, 0, 1));
+  EXPECT_THAT(*ForwardFolds(std::vector<double>{1, 2, 3, 4, 5, 6}, 2, 1),
+              ElementsAre(-1, -1, 0, 0, 1, 1));
 }
 
 }  // namespace

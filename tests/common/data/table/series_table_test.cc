@@ -236,6 +236,34 @@ TEST(MakeFoldsTest, AForecastGoesForwardAndLeavesOutWhatHasNoHistory) {
                         "data.window is 100, data.horizon 3, of 40 rows"));
 }
 
+TEST(MakeFoldsTest, ShortSeriesWithALongHorizonHaveALongerFirstBlock) {
+  std::string train = "s,t,y\n";
+  for (int i = 0; i < 120; ++i) absl::StrAppend(&train, i % 2, ",", i / 2, ",", i, "\n");
+  TableSource source = Forecast(train);
+  source.series = "s";
+  const auto rows = ReadTable(source);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const auto table = Open(*rows);
+  SplitSpec split;
+  split.folds = 5;
+  split.shape = {24, 12};
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  // Each series has 25 usable rows. Blocks of 4 would leave none before the 11 rows whose targets
+  // are not known yet.
+  EXPECT_GE(TrainingRows(*table, *fold_of, 0, split).size(), 4u);
+  for (int fold = 0; fold < 5; ++fold) {
+    EXPECT_GE(std::count(fold_of->begin(), fold_of->end(), fold), 2) << fold;
+  }
+  // Where the horizon leaves enough, all blocks are alike.
+  split.shape = {24, 2};
+  const auto alike = MakeFolds(*table, split);
+  ASSERT_TRUE(alike.ok()) << alike.status();
+  for (int fold = 0; fold < 5; ++fold) {
+    EXPECT_NEAR(std::count(alike->begin(), alike->end(), fold), 70 / 6.0, 2) << fold;
+  }
+}
+
 TEST(MakeFoldsTest, WindowsNeverCrossSeries) {
   std::string train = "s,t,y\n";
   for (int i = 0; i < 20; ++i) absl::StrAppend(&train, i % 2, ",", i / 2, ",", i, "\n");
