@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -429,6 +430,40 @@ def _():
         many = "import os\nfor i in range(10050): os.close(os.open('f%d' % i, os.O_CREAT | os.O_WRONLY))"
         job = house.run("--budget", "60s", "--expect", "f*", "--", sys.executable, "-c", many, code=1)
         assert "more than 10000 files match 'f*'" in job["end_message"], job["end_message"]
+
+
+# Whoever reads what it writes by pickle makes the file `read`. It ends by signal once, and goes on from its own.
+PICKLES = """
+import os, pickle, signal
+class Evil:
+    def __reduce__(self):
+        return (os.mknod, (os.environ["READ"],))
+again = os.path.exists("state.pkl")
+for name in ("state.pkl", "model.pkl"):
+    with open(name, "wb") as f:
+        pickle.dump(Evil(), f)
+if not again:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@case("A pickle is kept and copied as bytes: nobody but the program reads it", limit_s=60)
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("train.py", PICKLES)
+        read = os.path.join(house.root, "read")
+        job = house.run("--budget", "20s", "--expect", "*.pkl", "--checkpoint", "state.pkl", "--env", f"READ={read}",
+                        "--", sys.executable, "train.py")
+        in_time(job)
+        assert len(job["attempts"]) >= 3, job["attempts"]  # PREPARE, and two of the fold
+        assert not os.path.exists(read)
+        with open(os.path.join(house.work, "model.pkl"), "rb") as f:
+            made = f.read()
+        try:
+            pickle.loads(made)  # what would have happened
+        finally:
+            assert os.path.exists(read)
 
 
 main()
