@@ -59,13 +59,13 @@ def put_compositions():
     whole = {c: to for c, to in whole.items() if to != chr(c)}
     parts, pairs = [], []
     for c, to in sorted(whole.items()):
-        parts.append([c] + [ord(x) for x in to] + [0] * (4 - len(to)))
+        parts.append([c, [ord(x) for x in to] + [0] * (4 - len(to))])
         if nfc.normalize_str(chr(c)) != chr(c):
             continue  # it is never composed
         first = nfc.normalize_str(to[:-1])
         assert len(first) == 1 and nfc.normalize_str(first + to[-1]) == chr(c)
         pairs.append([ord(first), ord(to[-1]), c])
-    assert all(len(item) == 5 for item in parts)
+    assert all(len(to) == 4 for _, to in parts)
     put("Decompositions", "Decomposition", parts)
     put("Compositions", "Composition", sorted(pairs))
     # Marks stand in the order of their classes.

@@ -55,11 +55,17 @@ def runs(mapping):
     return [[a, b, s or 1, t] for a, b, s, t in found]
 
 
+def braced(item):
+    if isinstance(item, int):
+        return hex(item) if item > 9 else str(item)
+    return "{" + ", ".join(braced(x) for x in item) + "}"
+
+
 def put(name, kind, items):
     print(f"const {kind} k{name}[] = {{")
     line = "   "
     for item in items:
-        text = " {" + ", ".join(hex(x) if x > 9 else str(x) for x in item) + "},"
+        text = " " + braced(item) + ","
         if len(line) + len(text) > WIDTH:
             print(line)
             line = "   "

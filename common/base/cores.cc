@@ -5,13 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "common/base/container.h"
 
 namespace traind {
 
 int UsableCores() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  const int seen = sched_getaffinity(0, sizeof(set), &set) == 0
+                       ? CPU_COUNT(&set)
+                       : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  // Of a container's last core it may have a part.
+  const double most = std::ceil(ReadContainerLimits().cores);
+  return std::max(1, static_cast<int>(std::min<double>(seen, most)));
 }
 
 absl::Status CheckSlots(int slots, int cores) {

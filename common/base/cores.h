@@ -5,7 +5,7 @@
 
 namespace traind {
 
-// Cores that this process may run on.
+// Cores that this process may run on, and whose time its container gives it.
 int UsableCores();
 
 // Errors: InvalidArgument: so many slots are a mistake, on GPUs as on these cores.

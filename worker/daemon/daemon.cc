@@ -11,9 +11,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
+#include "common/base/container.h"
 #include "common/base/disk_guard.h"
 #include "common/base/durable_file.h"
 #include "common/base/engine_version.h"
@@ -41,15 +41,6 @@ std::string Hostname() {
 std::string RandomId() {
   const absl::StatusOr<std::string> uuid = ReadFile("/proc/sys/kernel/random/uuid");
   return uuid.ok() ? std::string(absl::StripAsciiWhitespace(*uuid)) : absl::StrCat(getpid());
-}
-
-int64_t AvailableBytes() {
-  std::ifstream in("/proc/meminfo");
-  std::string key;
-  for (int64_t kib = 0; in >> key >> kib; in.ignore(64, '\n')) {
-    if (key == "MemAvailable:") return kib << 10;
-  }
-  return 0;
 }
 
 WorkerCoreOptions WithStateDir(const DaemonOptions& options) {
@@ -99,12 +90,13 @@ Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction p
       worker_id_(absl::StrCat(Hostname(), "-", Sha256Hex(options_.state_dir).substr(0, 8))),
       boot_id_(RandomId()),
       timer_fd_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
-      core_(WithStateDir(options_), slots_, AvailableBytes,
+      core_(WithStateDir(options_), slots_, [] { return AvailableMemory(); },
             [port = options_.port] { return PortIsFree(port) ? port : ReservePort(); }),
       client_(std::move(client)),
       carrier_(std::move(carrier)),
       compared_(carrier_ == nullptr),
       publisher_(std::move(publish)),
+      memory_(options_.out_of_memory_kills),
       started_at_(clock_.MonotonicNow()),
       alone_since_(started_at_),
       idle_since_(started_at_) {

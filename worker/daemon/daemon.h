@@ -16,6 +16,7 @@
 #include "worker/daemon/coordinator_client.h"
 #include "worker/daemon/device_sampler.h"
 #include "worker/daemon/file_carrier.h"
+#include "worker/daemon/memory_guard.h"
 #include "worker/daemon/outbox.h"
 #include "worker/daemon/publish_thread.h"
 #include "worker/daemon/resource_watch.h"
@@ -46,6 +47,8 @@ struct DaemonOptions {
   int stop_fd = -1;
   // The most bytes in a state folder of its own besides the files of running Jobs.
   int64_t own_folder_bytes = int64_t{20} << 30;
+  // Processes that the kernel has ended so far because memory ran out.
+  std::function<int64_t()> out_of_memory_kills = [] { return OutOfMemoryKills(); };
   DriverVersions driver;   // of the GPUs
   WorkerCoreOptions core;  // state_dir is filled in
 };
@@ -89,6 +92,7 @@ class Daemon {
   static constexpr absl::Duration kExitAfterClose = absl::Milliseconds(500);
   struct Running {
     std::unique_ptr<Child> child;
+    const Program* program = nullptr;
     // When its channel was found closed; it should be dead at once then.
     absl::Duration closed_at = absl::InfiniteDuration();
     bool given_up = false;
@@ -101,6 +105,7 @@ class Daemon {
   void Perform(Action& action, absl::Duration now);
   void Spawn(const SpawnAction& spawn, absl::Duration now);
   void SendToChild(const SendAction& send, absl::Duration now);
+  void LimitMemory(ProcessId process);
   void Report(v1::WorkerMessage message, bool is_fact, absl::Duration now);
   // An Attempt's fact, which waits for its files where the folder is the Worker's own.
   void ReportFact(ReportAction fact, absl::Duration now);
@@ -139,6 +144,7 @@ class Daemon {
   WaitingFacts waiting_;
   PublishThread publisher_;
   std::map<ProcessId, Running> children_;
+  MemoryGuard memory_;
   bool more_lines_ = false;      // were left unread for the next turn
   absl::Duration look_at_work_;  // not before
   ResourceWatch resources_;

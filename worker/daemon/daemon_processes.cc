@@ -2,8 +2,11 @@
 #include <absl/strings/str_cat.h>
 #include <errno.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "worker/daemon/daemon.h"
 
@@ -18,6 +21,7 @@ constexpr int kLinesPerTurn = 1000;
 
 void Daemon::ReadChildren(absl::Duration now) {
   more_lines_ = false;
+  std::optional<bool> ran_out;  // of memory, since the last turn in which a process was killed
   for (auto it = children_.begin(); it != children_.end();) {
     const ProcessId id = it->first;
     Running& running = it->second;
@@ -26,12 +30,16 @@ void Daemon::ReadChildren(absl::Duration now) {
     ReadLines(id, running, now);
     (void)child.channel().Flush();  // a dead reader shows as an exit
     // Messages that it sent before its end are read first.
-    const std::optional<ExitStatus> status = more_lines_ ? std::nullopt : child.Reap();
+    std::optional<ExitStatus> status = more_lines_ ? std::nullopt : child.Reap();
     if (status) {
       do {
         more_lines_ = false;
         ReadLines(id, running, now);
       } while (more_lines_);
+      if (status->kind == ExitStatus::kSignalled && status->code == SIGKILL) {
+        if (!ran_out) ran_out = memory_.RanOut();
+        if (*ran_out) status->memory = UsableMemory();
+      }
       core_.Exited(id, *status, now);
       it = children_.erase(it);
       continue;
@@ -100,12 +108,16 @@ void Daemon::Spawn(const SpawnAction& spawn, absl::Duration now) {
   if (!started.ok()) {
     return core_.Exited(spawn.process, {ExitStatus::kNotStarted, error, ""}, now);
   }
-  children_[spawn.process].child = *std::move(started);
+  Running& running = children_[spawn.process];
+  running.child = *std::move(started);
+  running.program = spawn.program;
+  MemoryGuard::EndFirst(running.child->pid());
 }
 
 void Daemon::SendToChild(const SendAction& send, absl::Duration now) {
   const auto found = children_.find(send.process);
   if (found == children_.end()) return;
+  if (std::holds_alternative<rp::Train>(send.message)) LimitMemory(send.process);
   const std::string line = rp::Encode(send.message);
   if (const auto* rows = std::get_if<rp::Rows>(&send.message);
       rows != nullptr && line.size() > rp::kMaxLineBytes) {
@@ -116,6 +128,20 @@ void Daemon::SendToChild(const SendAction& send, absl::Duration now) {
   if (!status.ok() && !absl::IsOutOfRange(status)) {
     core_.Broken(send.process, std::string(status.message()), now);
   }
+}
+
+void Daemon::LimitMemory(ProcessId process) {
+  const Running& rank = children_.at(process);
+  if (!memory_.short_of_memory() || !rank.program->shrinks) return;
+  int64_t trains = 0;
+  for (const int64_t attempt : core_.Training()) {
+    for (const ProcessId id : core_.ProcessesOf(attempt)) {
+      const auto found = children_.find(id);
+      if (found != children_.end()) trains += PrivateMemoryOf(found->second.child->pid()).resident;
+    }
+  }
+  MemoryGuard::Limit(rank.child->pid(),
+                     MemoryShare(AvailableMemory(), trains, static_cast<int>(slots_.size())));
 }
 
 }  // namespace traind::worker

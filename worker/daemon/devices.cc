@@ -5,12 +5,12 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "common/base/container.h"
 #include "common/base/cores.h"
 #include "common/base/log.h"
 
@@ -31,10 +31,6 @@ std::string ProcessorName() {
     }
   }
   return "cpu";
-}
-
-int64_t MemoryBytes() {
-  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
 std::vector<Slot> GpuSlots(const std::vector<Nvml::Device>& devices) {
@@ -116,7 +112,7 @@ absl::StatusOr<std::vector<Slot>> FindSlots(const DeviceOptions& options,
     TRAIND_LOG(WARNING) << count << " slots share " << cores
                         << " cores: a fold in each of them is slower than on a core of its own";
   }
-  const Slot cpu{"cpu", ProcessorName(), "", MemoryBytes()};
+  const Slot cpu{"cpu", ProcessorName(), "", UsableMemory()};
   return std::vector<Slot>(static_cast<size_t>(count), cpu);
 }
 

@@ -20,20 +20,22 @@ struct Program {
   bool kept_warm;      // idle ones wait for the next task
   bool started_ahead;  // and are started before there is one (spares.h)
   int nice;            // added to the Worker's own
+  // An allocation that fails has it take a smaller batch (memory_guard.h).
+  bool shrinks;
 };
 
 // Both give way to daemons, and training gives way to the floor.
 inline constexpr Program kPrograms[] = {
     {"trainprep", "", /*prepares=*/true, /*one_task=*/true, /*kept_warm=*/false,
-     /*started_ahead=*/false, /*nice=*/2},
+     /*started_ahead=*/false, /*nice=*/2, /*shrinks=*/false},
     {"trainrank", "", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
-     /*started_ahead=*/true, /*nice=*/5},
+     /*started_ahead=*/true, /*nice=*/5, /*shrinks=*/true},
     // It starts in milliseconds.
     {"traintree", "lightgbm,xgboost", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
-     /*started_ahead=*/false, /*nice=*/5},
+     /*started_ahead=*/false, /*nice=*/5, /*shrinks=*/false},
     // Programs of users may leave anything behind in a process.
     {"trainprog", "program,command", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/false,
-     /*started_ahead=*/false, /*nice=*/5},
+     /*started_ahead=*/false, /*nice=*/5, /*shrinks=*/false},
 };
 
 // The first program that takes such a task: one that names the kind of model goes first.

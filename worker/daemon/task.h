@@ -77,6 +77,8 @@ struct ExitStatus {
   enum Kind { kExited, kSignalled, kNotStarted } kind = kExited;
   int code = 0;           // exit status, signal, or errno
   std::string last_line;  // of its stderr; may be empty
+  // Where the kernel has ended it because memory ran out: the bytes that there are; else 0.
+  int64_t memory = 0;
 };
 // "signal 9 (Killed)", "exit status 1", "cannot start: No such file or directory".
 std::string ExitText(const ExitStatus& status);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/bytes_text.h"
 #include "worker/daemon/spares.h"
 #include "worker/daemon/worker_core.h"
 
@@ -30,6 +31,10 @@ std::string ExitText(const ExitStatus& status) {
     case ExitStatus::kNotStarted:
       text = absl::StrCat("cannot start: ", strerror(status.code));
       break;
+  }
+  if (status.memory > 0) {
+    absl::StrAppend(&text, ", because memory ran out (", BytesText(status.memory),
+                    " for all processes here)");
   }
   if (!status.last_line.empty()) absl::StrAppend(&text, "; last said: ", status.last_line);
   return text;
@@ -283,9 +288,9 @@ void WorkerCore::Exited(ProcessId id, const ExitStatus& status, absl::Duration n
     EndIfDead(*attempt, now);
   } else {
     // That of a gang which died takes the blame for what the others then said.
-    End(*attempt,
-        {AttemptEndReason::kRankDied, absl::StrCat(Who(process), " died: ", ExitText(status))},
-        now);
+    const AttemptEndReason reason =
+        status.memory > 0 ? AttemptEndReason::kOutOfMemory : AttemptEndReason::kRankDied;
+    End(*attempt, {reason, absl::StrCat(Who(process), " died: ", ExitText(status))}, now);
   }
   Launch(now);
 }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -19,6 +18,7 @@
 #include <climits>
 #include <cstring>
 
+#include "common/base/cores.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 
@@ -59,11 +59,6 @@ std::string Host() {
   return absl::StrCat(*boot, "/", absl::string_view(space, static_cast<size_t>(size)));
 }
 
-int CoresOfThisProcess() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 struct SharedMemoryGroup::Header {
@@ -101,7 +96,7 @@ SharedMemoryGroup::SharedMemoryGroup(int rank, int world_size, absl::Duration ti
       world_size_(world_size),
       timeout_(timeout),
       // If ranks outnumber cores, spinning would keep off the core the peer that is waited for.
-      spins_(CoresOfThisProcess() >= world_size ? kSpins : 0) {}
+      spins_(UsableCores() >= world_size ? kSpins : 0) {}
 
 absl::Status SharedMemoryGroup::Map(int fd) {
   fd_ = fd;

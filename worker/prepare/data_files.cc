@@ -3,11 +3,11 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/time.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "common/base/cores.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/parquet.h"
@@ -24,10 +24,8 @@ std::string BaseName(const std::string& path) { return path.substr(path.rfind('/
 int ReaderThreads(size_t bytes) {
   constexpr size_t kBytesPerThread = 32 << 20;
   constexpr size_t kMostThreads = 8;
-  cpu_set_t cpus;
-  const int ours = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
   const size_t useful = std::min(bytes / kBytesPerThread + 1, kMostThreads);
-  return std::max(1, std::min(ours, static_cast<int>(useful)));
+  return std::min(UsableCores(), static_cast<int>(useful));
 }
 
 // Returns the file's bytes or, for Parquet, the plug-in's output, which `made` holds.

@@ -1,12 +1,12 @@
 #include "worker/prepare/image_media.h"
 
 #include <absl/strings/str_cat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "common/base/container.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/image/image.h"
@@ -168,8 +168,7 @@ bool ImageMedia::IsCached(const std::string& state_dir, const std::string& key) 
 absl::Status ImageMedia::CheckMemory(int64_t images) const {
   const double bytes = static_cast<double>(images) * static_cast<double>(spec_.image->size) *
                        static_cast<double>(spec_.image->size * spec_.image->channels);
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto memory = static_cast<double>(UsableMemory());
   if (bytes <= memory * kMostMemory) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(images, " images of ", spec_.image->size, " x ",
                                                  spec_.image->size, " pixels need ",

@@ -1,7 +1,9 @@
 // The daemon's loop with real processes, a real stream and the real clock.
 #include "worker/daemon/daemon.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/time/clock.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -70,9 +72,9 @@ std::vector<int64_t> Sequences(const std::vector<v1::WorkerMessage>& messages) {
   return sequences;
 }
 
-// Processes of this test that run the fake Rank.
-int CountRanks() {
-  int count = 0;
+// Folders in /proc of this test's processes that run the fake Rank.
+std::vector<std::filesystem::path> Ranks() {
+  std::vector<std::filesystem::path> ranks;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::error_code error;
     const auto program = std::filesystem::read_symlink(entry.path() / "exe", error);
@@ -84,7 +86,22 @@ int CountRanks() {
     if (paren != std::string::npos &&
         sscanf(text.c_str() + paren + 1, " %c %d", &state, &parent) == 2 && parent == getpid() &&
         state != 'Z') {
-      ++count;
+      ranks.push_back(entry.path());
+    }
+  }
+  return ranks;
+}
+
+int CountRanks() { return static_cast<int>(Ranks().size()); }
+
+// Those of them whose private memory is limited.
+int CountLimitedRanks() {
+  int count = 0;
+  for (const std::filesystem::path& rank : Ranks()) {
+    const std::string text = ReadFile(rank / "limits").value_or("");
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+      count += absl::StartsWith(line, "Max data size") && words.at(3) != "unlimited";
     }
   }
   return count;
@@ -338,6 +355,33 @@ TEST_F(DaemonTest, AShutdownMessageSavesReportsAndEnds) {
   EXPECT_TRUE(std::any_of(told.begin(), told.end(), [](const v1::WorkerMessage& message) {
     return message.report().has_checkpoint_saved();
   }));
+}
+
+TEST_F(DaemonTest, ARankThatTheKernelEndsForLackOfMemoryIsNoDeathOfItsOwn) {
+  std::atomic<int64_t> kills{3};
+  options_.out_of_memory_kills = [&kills] { return kills.load(); };
+  coordinator_->Start();
+  StartDaemon();
+  coordinator_->Send(Start(7, R"({"script":["started","signal:9"]})"));
+  EXPECT_EQ(coordinator_->WaitForEnded(7).reason(), v1::ATTEMPT_END_REASON_RANK_DIED);
+  coordinator_->Send(Start(8, R"({"script":["started","train"]})"));
+  ASSERT_TRUE(coordinator_->WaitForProgress());
+  EXPECT_EQ(CountLimitedRanks(), 0);
+  for (const std::filesystem::path& rank : Ranks()) {
+    EXPECT_EQ(ReadFile(rank / "oom_score_adj").value_or(""), "500\n") << "traind ends after it";
+  }
+  coordinator_->Send(Stop(8, v1::StopAttempt::ABORT));
+  coordinator_->WaitForEnded(8);
+
+  coordinator_->Send(Start(9, R"({"script":["started","train:5","signal:9"]})"));
+  ++kills;
+  const v1::Ended ended = coordinator_->WaitForEnded(9);
+  EXPECT_EQ(ended.reason(), v1::ATTEMPT_END_REASON_OUT_OF_MEMORY);
+  EXPECT_THAT(ended.message(), HasSubstr("because memory ran out ("));
+  // From now on an allocation fails before that.
+  coordinator_->Send(Start(10, R"({"script":["started","train"]})"));
+  ASSERT_TRUE(coordinator_->WaitForProgress());
+  EXPECT_EQ(CountLimitedRanks(), 1) << "the one that trains";
 }
 
 // Else traind would start here again what has ended.
