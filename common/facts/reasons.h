@@ -74,6 +74,7 @@ enum class DecisionRule {
   kLoading,
   kPretrained,
   kFreeze,
+  kLearningRate,
 };
 
 // COMPLETED, RANK_DIED: the names of proto/job.proto without their prefix.

@@ -123,6 +123,10 @@ void CheckPatchChanges(const v1::AugmentSpec& augment, const Add& add) {
   if (augment.mixup() > 0) {
     add("train.augment.mixup", "is not of masks, whose voxels are one thing each");
   }
+  if (augment.cutmix() > 0) add("train.augment.cutmix", "is of images; volumes have masks");
+  if (augment.rand_augment() > 0) {
+    add("train.augment.rand_augment", "is of images; volumes have mirror and intensity");
+  }
   for (int i = 0; i < augment.mirror_size(); ++i) {
     for (int k = 0; k < i; ++k) {
       if (augment.mirror(k) != augment.mirror(i)) continue;

@@ -77,6 +77,11 @@ void CheckImageNetwork(const v1::CnnSpec& cnn, const Add& add) {
   }
 }
 
+bool HasLinearLayers(ImageFamily family) {
+  return family == ImageFamily::kConvnext || family == ImageFamily::kSmallConvnext ||
+         family == ImageFamily::kVit;
+}
+
 void CheckTextSizes(const v1::ModelSpec& model, const Add& add) {
   const v1::TextEncoderSpec& text = model.text();
   if (model.pretrained().folder().empty()) {
@@ -156,6 +161,18 @@ void CheckFineTuning(const v1::JobSpec& spec, const Add& add) {
   }
   if (images == nullptr && spec.model().cnn().drop_path() > 0) {
     add("model.cnn.drop_path", "needs an architecture, such as convnext_tiny");
+  }
+  if (spec.model().has_lora() && (!has_architecture || !spec.model().has_pretrained())) {
+    add("model.lora",
+        "needs model.pretrained for a network with an architecture, such as "
+        "model.text.architecture: bert; what starts at random cannot stay as it is");
+  }
+  if (spec.model().has_lora() && images != nullptr && !HasLinearLayers(images->family)) {
+    add("model.lora", absl::StrCat("is not for architecture: ", images->name,
+                                   ", whose body has no linear layers"));
+  }
+  if (train.swa() > 0 && train.ema() > 0) {
+    add("train.swa", "and train.ema are both set; one average predicts");
   }
   if (freezes && (!has_architecture || !spec.model().has_pretrained())) {
     add("train.freeze.epochs",

@@ -43,7 +43,8 @@ absl::StatusOr<std::string> SettingsOf(const std::string& path, const std::strin
 absl::Status TakeTokenizer(const DataFiles& files, v1::JobSpec& spec) {
   v1::PretrainedSpec& pretrained = *spec.mutable_model()->mutable_pretrained();
   const std::string& folder = pretrained.folder();
-  const bool pieces = spec.model().text().architecture() != "roberta";
+  const std::string& architecture = spec.model().text().architecture();
+  const bool pieces = architecture == "bert" || architecture == "distilbert";
   std::string path = absl::StrCat(folder, "/tokenizer.json");
   if (!Exists(path) && pieces && Exists(absl::StrCat(folder, "/vocab.txt"))) {
     path = absl::StrCat(folder, "/vocab.txt");
@@ -83,7 +84,7 @@ absl::Status TakeTextFolder(const v1::JobSpec& asked, const DataFiles& files, v1
   text.set_heads(static_cast<int32_t>(config->heads));
   text.set_layers(static_cast<int32_t>(config->layers));
   text.set_feedforward(static_cast<int32_t>(config->feedforward));
-  text.set_attention("plain");
+  text.set_attention(config->buckets > 0 ? "disentangled" : "plain");
   if (!asked.model().text().has_dropout()) text.set_dropout(config->dropout);
   const int64_t wanted = asked.data().text().max_tokens();
   if (wanted > config->max_tokens()) {

@@ -9,7 +9,8 @@ from tests.e2e.harness import House
 
 FOLDERS = "tests/golden/texts"
 # Not those of the last layer, nor of the column beside the text.
-TAKEN = {"bert": "39/43 parameters", "roberta": "39/43 parameters", "distilbert": "38/42 parameters"}
+TAKEN = {"bert": "39/43 parameters", "roberta": "39/43 parameters", "distilbert": "38/42 parameters",
+         "deberta_v3": "40/68 parameters", "modernbert": "28/32 parameters"}
 
 
 def house_with(house, *families, rows=240):
@@ -71,6 +72,45 @@ def _():
             assert told == [TAKEN[family]] * 2, (told, done["warnings"])
 
 
+@case("A DeBERTa v3 learns by low-rank changes of its layers, through a kill, and predicts later rows", limit_s=150)
+def _():
+    with House(slots=1) as house:
+        house_with(house, "deberta_v3")
+        spec = spec_of("deberta_v3", epochs=120)
+        spec["model"]["lora"] = {"rank": 4}
+        spec["train"].update({"checkpoint_every": "100ms", "swa": 0.25})
+        job = house.submit(spec)
+        house.until_saved(job["id"])
+        house.kill_all("trainrank")
+        done = house.wait(job["id"])
+        assert (done["state"], done["quality"]) == ("SUCCEEDED", "FULL"), done
+        house.check_resumed(done)
+        told = [d["to"] for d in done["decisions"] if d["rule"] == "pretrained"]
+        assert told == [TAKEN["deberta_v3"]] * 2, (told, done["warnings"])
+        assert done["scores"]["oof"] > 0.9, done["scores"]
+        later = house.json("predict", done["id"], "--data", os.path.join(house.data, "test.csv"))
+        assert later["state"] == "SUCCEEDED", later
+
+
+@case("A ModernBERT learns on two slots at a rate that it finds, its last layers first", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house_with(house, "modernbert")
+        spec = spec_of("modernbert", epochs=8)
+        spec["resources"] = {"slots": 2}
+        del spec["train"]["learning_rate"]
+        spec["train"].update({"freeze": {"epochs": 2}, "find_learning_rate": True})
+        done = house.submit(spec, "--wait")
+        assert (done["state"], done["quality"]) == ("SUCCEEDED", "FULL"), done
+        rules = [d["rule"] for d in done["decisions"]]
+        assert [rules.count(r) for r in ("pretrained", "freeze", "learning_rate")] == [2, 2, 2], done["decisions"]
+        assert all(d["to"] == TAKEN["modernbert"] for d in done["decisions"] if d["rule"] == "pretrained"), done
+        points = [p for p in house.json("metrics", done["id"])["points"] if p["name"] == "learning_rate"]
+        assert all(p["value"] == 0.001 for p in points if p["epoch"] < 2), points
+        found = [float(d["to"]) for d in done["decisions"] if d["rule"] == "learning_rate"]
+        assert max(p["value"] for p in points if p["epoch"] > 2) <= max(found) * 1.1, (points, found)
+
+
 @case("What a folder lacks, or what does not fit it, is said at Submit or before a fold is trained", limit_s=90)
 def _():
     with House(slots=1) as house:
@@ -102,8 +142,8 @@ def _():
         fails({**spec_of("bert"), "name": "layers"}, "bert.encoder.layer.2.output.dense.weight")
         fails({**spec_of("bert"), "name": "sizes"}, "is [24, 16] in the file, but [32, 16] in this network")
         with open(os.path.join(house.data, "roberta", "tokenizer.json")) as f:
-            house.write("roberta/tokenizer.json", f.read().replace('"BPE"', '"Unigram"'))
-        fails(spec_of("roberta"), "a model of type 'Unigram' is not supported", reason="DATA_ERROR")
+            house.write("roberta/tokenizer.json", f.read().replace('"BPE"', '"WordLevel"'))
+        fails(spec_of("roberta"), "a model of type 'WordLevel' is not supported", reason="DATA_ERROR")
         os.remove(config)
         refused(spec_of("bert"), "config.json")
 

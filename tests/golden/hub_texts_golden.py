@@ -20,6 +20,7 @@ from transformers import (BertConfig, BertForSequenceClassification, BertTokeniz
                           DistilBertForSequenceClassification, DistilBertTokenizerFast, ModernBertConfig,
                           ModernBertForSequenceClassification, PreTrainedTokenizerFast, RobertaConfig,
                           RobertaForSequenceClassification, RobertaTokenizerFast)
+from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
 
 from pretrained_golden import write
 
@@ -152,7 +153,7 @@ def refill(model, seed):
             parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.25 + (1.0 if norm else 0.0))
 
 
-def record(family, model, tokenizer, texts, seed):
+def record(family, model, tokenizer, texts, seed, **more):
     folder = os.path.join(HERE, family)
     shutil.rmtree(folder, ignore_errors=True)
     refill(model, seed)
@@ -173,7 +174,7 @@ def record(family, model, tokenizer, texts, seed):
     ends = torch.tensor([len(i) for i in ids]).cumsum(0)
     write(os.path.join(folder, "golden.safetensors"), {
         "in.tokens": torch.tensor([i for each in ids for i in each], dtype=torch.int64).float(),
-        "in.ends": ends.float(), "out": logits})
+        "in.ends": ends.float(), "out": logits, **more})
 
 
 def main():
@@ -198,8 +199,8 @@ def main():
     record("deberta_v3", DebertaV2ForSequenceClassification(DebertaV2Config(
         max_position_embeddings=LONGEST, layer_norm_eps=1e-7, relative_attention=True, max_relative_positions=-1,
         position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p",
-        position_biased_input=False, type_vocab_size=0, pad_token_id=0, **width, **{**sizes, "vocab_size": len(deberta)})),
-        deberta, texts, 4)
+        position_biased_input=False, type_vocab_size=0, pad_token_id=0, **width, **sizes)),
+        deberta, texts, 4, buckets=make_log_bucket_position(torch.arange(-511, 512), 256, 512).float())
     modern = modern_bpe()
     record("modernbert", ModernBertForSequenceClassification(ModernBertConfig(
         max_position_embeddings=LONGEST, num_labels=CLASSES, vocab_size=432, hidden_size=16, intermediate_size=24,

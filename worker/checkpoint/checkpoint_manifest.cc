@@ -26,6 +26,8 @@ constexpr char kPasses[] = "passes";
 constexpr char kWindow[] = "window";
 constexpr char kBodySteps[] = "body_steps";
 constexpr char kFrozenPasses[] = "frozen_passes";
+constexpr char kAveraged[] = "averaged";
+constexpr char kRateFound[] = "rate_found";
 
 // Visits the fields of the manifest; both directions use it.
 template <class Visitor>
@@ -125,6 +127,8 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   if (checkpoint.frozen_passes > 0) {
     json[kFrozenPasses] = NumberToJson<Json>(checkpoint.frozen_passes);
   }
+  if (checkpoint.averaged > 0) json[kAveraged] = checkpoint.averaged;
+  if (checkpoint.rate_found) json[kRateFound] = true;
   return json;
 }
 
@@ -155,7 +159,9 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
   // Without these keys the body was trained in all steps.
   checkpoint.body_steps = checkpoint.optimizer_steps;
   if ((json.contains(kBodySteps) && !reader(kBodySteps, checkpoint.body_steps)) ||
-      (json.contains(kFrozenPasses) && !reader(kFrozenPasses, checkpoint.frozen_passes))) {
+      (json.contains(kFrozenPasses) && !reader(kFrozenPasses, checkpoint.frozen_passes)) ||
+      (json.contains(kAveraged) && !reader(kAveraged, checkpoint.averaged)) ||
+      (json.contains(kRateFound) && !reader(kRateFound, checkpoint.rate_found))) {
     return absl::DataLossError("\"" + reader.failed + "\" has the wrong type");
   }
   if (json["format"] == 1) {

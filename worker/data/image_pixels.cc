@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "worker/data/rand_augment.h"
 #include "worker/data/random.h"
 
 namespace traind {
@@ -91,6 +92,15 @@ void PixelWriter::Write(const uint8_t* pixels, float* out) const {
 
 void PixelWriter::WriteChanged(const uint8_t* pixels, const Augmentation& augmentation,
                                uint64_t seed, float* out) const {
+  std::vector<uint8_t> changed;
+  if (augmentation.rand_changes > 0) {
+    constexpr uint64_t kOfRandAugment = 0x72616e64;
+    Random draws(seed ^ kOfRandAugment);
+    changed.assign(pixels, pixels + size_ * size_ * channels_);
+    RandAugment(augmentation.rand_changes, augmentation.rand_magnitude, size_, channels_, draws,
+                absl::MakeSpan(changed));
+    pixels = changed.data();
+  }
   Random random(seed);
   const bool flip = augmentation.flip && random.Below(2) == 1;
   const auto most = static_cast<uint64_t>(augmentation.crop * static_cast<double>(size_));

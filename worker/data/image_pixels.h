@@ -22,10 +22,11 @@ PixelScale FitPixelScale(const uint8_t* pixels, int64_t stride, int64_t channels
 // Random changes that leave what an image shows recognisable (AugmentSpec in proto/job.proto).
 struct Augmentation {
   bool flip = false;
-  double crop = 0;    // fraction of the size
-  double colour = 0;  // fraction of brightness, contrast and saturation
+  double crop = 0;                           // fraction of the size
+  double colour = 0;                         // fraction of brightness, contrast and saturation
+  int rand_changes = 0, rand_magnitude = 0;  // of RandAugment
 
-  bool any() const { return flip || crop > 0 || colour > 0; }
+  bool any() const { return flip || crop > 0 || colour > 0 || rand_changes > 0; }
 };
 
 // Writes images as float32 pixels. Threads: immutable.

@@ -325,8 +325,9 @@ void GradientReducer::BeforeBackward() {
   impl_->averaged = true;
 }
 
-void GradientReducer::Average(at::Tensor& gradient) {
-  if (!std::exchange(impl_->averaged, false)) impl_->group.Average(gradient);
+void GradientReducer::Average(std::vector<at::Tensor> gradients) {
+  if (std::exchange(impl_->averaged, false)) return;
+  for (at::Tensor& gradient : gradients) impl_->group.Average(gradient);
 }
 
 }  // namespace traind

@@ -85,9 +85,9 @@ class GradientReducer {
   // handwritten backward pass.
   void BeforeForward();
   void BeforeBackward();
-  // gradient: this rank's whole gradient, [n] float32, contiguous. It becomes the mean over the
-  // ranks, unless the backward pass has already averaged it.
-  void Average(at::Tensor& gradient);
+  // gradients: all of this rank's, [n] float32 each, contiguous. They become the means over the
+  // ranks, unless the backward pass has already averaged them.
+  void Average(std::vector<at::Tensor> gradients);
 
  private:
   struct Impl;

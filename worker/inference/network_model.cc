@@ -85,6 +85,7 @@ absl::Status NetworkModel::CreateLearner(const std::string& state_dir) {
   options.target_scale = encoder_.target_scale();
   options.optimizer = spec.optimizer;
   options.ema_decay = spec.ema_decay;
+  options.averages = spec.swa > 0;
   options.paths = spec.paths;
   architecture_ = NetworkName(spec.model);
   // A multiple of the rows that an MLP's hand-written pass takes at once.

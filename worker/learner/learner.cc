@@ -36,7 +36,7 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
   gradient = at::zeros_like(parameters.trained());
   best = parameters.flat().clone();
   best_views = parameters.ViewsOf(best);
-  if (options.ema_decay > 0) {
+  if (options.ema_decay > 0 || options.averages) {
     ema = best.clone();
     ema_views = parameters.ViewsOf(ema);
   }
@@ -274,15 +274,24 @@ absl::Status Learner::ShareBuffers() {
   }
   return Guarded([&]() -> absl::Status {
     const at::NoGradGuard no_gradients;
-    const int64_t trained = impl_->parameters.trained().numel();
     for (const at::Tensor& flat : {impl_->parameters.flat(), impl_->ema}) {
       if (!flat.defined()) continue;
-      const at::Tensor buffers = flat.narrow(0, trained, flat.numel() - trained);
+      const at::Tensor buffers = impl_->parameters.BuffersOf(flat);
       const at::Tensor host = buffers.cpu().contiguous();
       RETURN_IF_ERROR(impl_->options.group->Broadcast(
           absl::MakeSpan(host.mutable_data_ptr<float>(), static_cast<size_t>(host.numel()))));
       buffers.copy_(host);
     }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Learner::AverageWeights() {
+  if (!impl_->options.averages) return absl::InvalidArgumentError("learner: weights have no mean");
+  return Guarded([&] {
+    const at::NoGradGuard no_gradients;
+    const double share = 1.0 / static_cast<double>(++impl_->averaged);
+    impl_->ema.lerp_(impl_->parameters.flat(), share);
     return absl::OkStatus();
   });
 }
@@ -310,6 +319,7 @@ absl::StatusOr<Learner::State> Learner::Save() {
     }
     state.optimizer_steps = impl_->optimizer->steps();
     state.body_steps = impl_->optimizer->body_steps();
+    state.averaged = impl_->averaged;
     if (impl_->scaler.has_value()) {
       state.loss_scale = impl_->scaler->scale();
       state.growth_tracker = impl_->scaler->growth_tracker();
@@ -343,6 +353,7 @@ absl::Status Learner::Load(const State& state) {
     impl_->optimizer->set_steps(state.optimizer_steps, state.body_steps);
     if (impl_->frozen) impl_->ResetFeatures();
     impl_->ema_began = state.optimizer_steps > 0;
+    impl_->averaged = state.averaged;
     impl_->DropGraph();
     if (impl_->scaler.has_value() && state.loss_scale > 0) {
       impl_->scaler->Restore(state.loss_scale, state.growth_tracker);

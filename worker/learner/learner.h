@@ -52,9 +52,14 @@ struct LearnerOptions {
   // Decay of an exponential moving average of the weights (EMA), which predicts in place of the
   // weights; 0: none. The average starts as the weights after the first step.
   double ema_decay = 0;
+  // Weights may be averaged by AverageWeights() (SWA). Not together with an EMA.
+  bool averages = false;
   // Mixup's alpha (see MixupShare): the images and numbers of a batch, and the losses, are
   // mixed with those of its other rows; 0: no mixup. Only autograd supports it.
   double mixup = 0;
+  // CutMix's alpha: a rectangle of each image is that of another row of its batch; 0: none. With
+  // mixup, too, each batch gets one of the two.
+  double cutmix = 0;
   Precision precision = Precision::kFp32;
   SpeedPaths paths;
   uint64_t seed = 0;              // of the initial weights
@@ -99,7 +104,7 @@ enum class Weights { kLast, kBest };
 // Names of the slots that every state has.
 inline constexpr char kWeightsSlot[] = "weights";
 inline constexpr char kBestWeightsSlot[] = "best_weights";  // the weights that predict
-inline constexpr char kEmaSlot[] = "ema";                   // only if the options ask for an EMA
+inline constexpr char kEmaSlot[] = "ema";  // only if the options ask for an average
 
 // Trains one model on one device and predicts with it. A Rank owns it.
 // Threads: confined to one. Errors: as Guarded() maps them.
@@ -176,7 +181,10 @@ class Learner {
   // In a gang, by all its ranks: what is no parameter (running statistics) becomes rank
   // 0's, as in PyTorch's DistributedDataParallel.
   absl::Status ShareBuffers();
-  // Makes the current weights (with an EMA: their average) the best ones.
+  // Takes the current weights into the mean of all that were taken so, which predicts from now on
+  // (running statistics are averaged, too). InvalidArgument unless the options have `averages`.
+  absl::Status AverageWeights();
+  // Makes the current weights (with an EMA or a mean: the average) the best ones.
   absl::Status KeepBest();
 
   // The part of a checkpoint that the learner supplies. Each slot has TotalSize(layout())
@@ -186,6 +194,7 @@ class Learner {
     std::map<std::string, std::vector<float>> slots;
     int64_t optimizer_steps = 0;  // without skipped steps
     int64_t body_steps = 0;       // of these, with a body that was not frozen
+    int64_t averaged = 0;         // weights in the mean of AverageWeights()
     double loss_scale = 0;        // 0: no scaler
     int64_t growth_tracker = 0;
   };

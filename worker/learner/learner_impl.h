@@ -46,10 +46,11 @@ struct Learner::Impl {
   std::vector<float> row_weights, order_weights;
 
   at::Tensor gradient;  // like parameters.trained()
-  // Like parameters.flat(); ema is undefined if there is none.
+  // Like parameters.flat(). ema: the weights' average; undefined if there is none.
   at::Tensor best, ema;
   std::vector<at::Tensor> best_views, ema_views;
   bool ema_began = false;
+  int64_t averaged = 0;  // weights in the mean that `ema` holds without an EMA
 
   // Used in place of autograd; null if there is no handwritten pass.
   std::optional<ObjectiveGradient> objective_gradient;
@@ -102,7 +103,8 @@ struct Learner::Impl {
   absl::Status Update(const StepInput& input);
   absl::Status DivideByWeights(const StepInput& input);
   void UpdateEma();
-  const at::Tensor& Current() const { return ema.defined() ? ema : parameters.flat(); }
+  bool PredictsByAverage() const { return options.ema_decay > 0 || averaged > 0; }
+  const at::Tensor& Current() const { return PredictsByAverage() ? ema : parameters.flat(); }
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;
   void ScoreHandwritten(Weights which, const ForwardInput& input, float* out) const;
   void Score(Weights which, const Inputs& inputs, float* out) const;

@@ -36,7 +36,7 @@ int64_t RowsAtOnce(const ModelSpec& model, const ModelShape& shape, bool gpu) {
 
 const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
   if (which == Weights::kBest) return best_views;
-  return ema.defined() ? ema_views : parameters.tensors();
+  return PredictsByAverage() ? ema_views : parameters.tensors();
 }
 
 void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const {

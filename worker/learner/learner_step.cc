@@ -51,13 +51,21 @@ at::Tensor ForMembers(const at::Tensor& target, int64_t members) {
 // (of no rows: the sum). The loss to differentiate is `weight` times it.
 at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                                  const at::Tensor& body, double& weight) {
-  const double share = options.mixup > 0 && input.rows > 1 && !frozen
-                           ? MixupShare(options.mixup, input.dropout_seed)
-                           : 1;
   Inputs inputs = batch.inputs;
-  if (share < 1) {
-    if (inputs.image.defined()) inputs.image = Mixed(inputs.image, share);
-    inputs.numeric = Mixed(inputs.numeric, share);
+  double share = 1;  // of a row's own target
+  if (input.rows > 1 && !frozen) {
+    const bool cuts = inputs.image.defined() && options.cutmix > 0 &&
+                      (options.mixup == 0 || TossForCut(input.dropout_seed));
+    if (cuts) {
+      const CutBox box =
+          DrawCut(options.cutmix, input.dropout_seed, inputs.image.size(-2), inputs.image.size(-1));
+      inputs.image = CutFromOthers(inputs.image, box);
+      share = box.share;
+    } else if (options.mixup > 0) {
+      share = MixupShare(options.mixup, input.dropout_seed);
+      if (inputs.image.defined()) inputs.image = Mixed(inputs.image, share);
+      inputs.numeric = Mixed(inputs.numeric, share);
+    }
   }
   const Autocast autocast(device.type(), options.precision);
   const at::Tensor output =
@@ -155,7 +163,7 @@ absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tenso
   step_weight += WeightOf(input);
   if (!input.last) return absl::OkStatus();
   parameters.MoveGradientsTo(gradient);
-  if (reducer != nullptr) reducer->Average(gradient);
+  if (reducer != nullptr) reducer->Average(optimizer->Moving(gradient));
   return Update(input);
 }
 
@@ -174,17 +182,20 @@ absl::Status Learner::Impl::DivideByWeights(const StepInput& input) {
   if (options.group != nullptr) {
     RETURN_IF_ERROR(options.group->Sum(absl::MakeSpan(&weight, 1)));
   }
-  if (weight > 0) gradient.mul_(static_cast<double>(input.gang_rows) / weight);
+  if (weight <= 0) return absl::OkStatus();
+  for (const at::Tensor& part : optimizer->Moving(gradient)) {
+    part.mul_(static_cast<double>(input.gang_rows) / weight);
+  }
   return absl::OkStatus();
 }
 
 absl::Status Learner::Impl::Update(const StepInput& input) {
   RETURN_IF_ERROR(DivideByWeights(input));
   std::optional<at::Tensor> found_inf;
-  if (scaler.has_value()) found_inf = scaler->Unscale({gradient});
+  if (scaler.has_value()) found_inf = scaler->Unscale(optimizer->Moving(gradient));
   optimizer->Step(gradient, input.learning_rate, options.clip_norm, found_inf);
   if (scaler.has_value()) scaler->Update();
-  if (ema.defined()) UpdateEma();
+  if (options.ema_decay > 0) UpdateEma();
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -25,10 +26,6 @@ bool Alike(const OptimizerPart& a, const OptimizerPart& b) {
 }
 
 }  // namespace
-
-double NormOnHost(const at::Tensor& flat) {
-  return std::sqrt(SumOfSquares(flat.const_data_ptr<float>(), flat.numel()));
-}
 
 Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights,
                      std::vector<OptimizerPart> parts, bool fused)
@@ -92,7 +89,15 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
     if (clip_norm > 0) {
       // Always the same tensor, because a graph may have been recorded with it.
       if (!device_norm_.defined()) device_norm_ = at::zeros({}, gradient.options());
-      at::linalg_vector_norm_out(device_norm_, gradient);
+      if (frozen_) {
+        std::vector<at::Tensor> norms;
+        for (const at::Tensor& part : Moving(gradient)) {
+          norms.push_back(at::linalg_vector_norm(part));
+        }
+        at::linalg_vector_norm_out(device_norm_, at::stack(norms));
+      } else {
+        at::linalg_vector_norm_out(device_norm_, gradient);
+      }
       scale = device_norm_.div(clip_norm).clamp_min(1.0).reshape({1});
     }
     OperatorStep(gradient, learning_rate, scale, found_inf);
@@ -105,7 +110,14 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
   if (found_inf.has_value() && found_inf->item<float>() != 0) return;
   steps_.add_(1);
   if (counts_body) body_steps_.add_(1);
-  norm_ = clip_norm > 0 ? NormOnHost(gradient) : 0;
+  norm_ = 0;
+  if (clip_norm > 0) {
+    double squares = 0;
+    for (const at::Tensor& part : Moving(gradient)) {
+      squares += SumOfSquares(part.const_data_ptr<float>(), part.numel());
+    }
+    norm_ = std::sqrt(squares);
+  }
   const bool clip = norm_ > clip_norm;
   if (fused_) {
     for (const OptimizerPart& part : parts_) {
@@ -118,6 +130,25 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
   std::optional<at::Tensor> scale;
   if (clip) scale = at::full({1}, norm_ / clip_norm, at::TensorOptions().dtype(at::kFloat));
   OperatorStep(gradient, learning_rate, scale, std::nullopt);
+}
+
+std::vector<at::Tensor> Optimizer::Moving(const at::Tensor& gradient) const {
+  if (!frozen_) return {gradient};
+  std::vector<at::Tensor> moving;
+  int64_t begin = -1, end = -1;  // of the neighbours so far
+  const auto put = [&] {
+    if (begin < end) moving.push_back(gradient.narrow(0, begin, end - begin));
+  };
+  for (const OptimizerPart& part : parts_) {
+    if (!Moves(part)) continue;
+    if (part.begin != end) {
+      put();
+      begin = part.begin;
+    }
+    end = part.end;
+  }
+  put();
+  return moving;
 }
 
 float* Optimizer::SlotData(const char* name, int64_t begin) const {

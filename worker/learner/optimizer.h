@@ -42,8 +42,11 @@ class Optimizer {
   // ignored. An undefined tensor restores Step()'s.
   void SetRateTensor(at::Tensor rate) { rate_ = std::move(rate); }
 
-  // While it is frozen the body's weights and state stay, and no step counts as one of its.
+  // While it is frozen the body's weights and state stay, its gradient is not read, and no step
+  // counts as one of its.
   void SetFrozen(bool frozen) { frozen_ = frozen; }
+  // The parts of a gradient that steps read now; neighbours are one.
+  std::vector<at::Tensor> Moving(const at::Tensor& gradient) const;
 
   // The state for a checkpoint, by PyTorch's names: [size] float32 each.
   const std::map<std::string, at::Tensor>& slots() const { return slots_; }
@@ -93,8 +96,5 @@ class Optimizer {
   at::Tensor rate_;
   at::Tensor steps_, body_steps_;  // [] float32, on the device
 };
-
-// The L2 norm of a [size] float32 tensor on the CPU.
-double NormOnHost(const at::Tensor& flat);
 
 }  // namespace traind

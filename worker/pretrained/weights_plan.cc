@@ -13,6 +13,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/data/weights/image_architectures.h"
+#include "common/data/weights/text_config.h"
 
 namespace traind {
 namespace {
@@ -88,12 +89,14 @@ std::string NamesOf(const std::vector<MapSource>& sources) {
 
 // Whether every file of the architecture has the parameter.
 bool IsOfBody(absl::string_view parameter, absl::string_view architecture) {
+  if (IsOfLora(parameter)) return false;
   if (const ImageArchitecture* const of_images = FindImageArchitecture(architecture)) {
     return !absl::StartsWith(parameter, of_images->last_layer) &&
            !absl::StartsWith(parameter, "embeddings.");
   }
-  return absl::ConsumePrefix(&parameter, architecture) && absl::StartsWith(parameter, ".") &&
-         !absl::StartsWith(parameter, ".pooler.");
+  const absl::string_view body = TextBodyPrefix(architecture);
+  return !body.empty() && absl::ConsumePrefix(&parameter, body) &&
+         !absl::StartsWith(parameter, "pooler.");
 }
 
 class Planner {
@@ -248,7 +251,7 @@ absl::StatusOr<WeightsPlan> PlanWeights(const ParameterLayout& layout, const Saf
 std::string FileNameOf(absl::string_view parameter, absl::string_view architecture,
                        const SafetensorsFile& file) {
   absl::string_view alone = parameter;
-  if (absl::ConsumePrefix(&alone, architecture)) absl::ConsumePrefix(&alone, ".");
+  absl::ConsumePrefix(&alone, TextBodyPrefix(architecture));
   for (const absl::string_view name : {parameter, alone}) {
     for (const auto& [now, before] :
          {std::make_pair("", ""), std::make_pair("LayerNorm.weight", "LayerNorm.gamma"),

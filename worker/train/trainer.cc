@@ -75,6 +75,7 @@ absl::Status Trainer::ValidateWithin(const Verdict& verdict) {
 // The epoch's order is made anew, also in its middle after a resume.
 absl::Status Trainer::BeginEpoch() {
   RETURN_IF_ERROR(ChooseFrozen());
+  if (spec_.find_rate && !rate_found_ && !learner_->frozen()) RETURN_IF_ERROR(FindLearningRate());
   std::vector<int32_t> order = data_.rows.training;
   if (spec_.shuffle) order = EpochOrder(order, spec_.seed, train_.fold, epoch_);
   const uint64_t media_seed =
@@ -302,6 +303,7 @@ absl::Status Trainer::FinishEpoch() {
   epochs_seen_ += rows;
   if (learner_->frozen()) frozen_seen_ += rows;
   PlanSchedule();
+  if (AveragesEpoch(epoch_)) RETURN_IF_ERROR(learner_->AverageWeights());
   RETURN_IF_ERROR(Validate());
   if (order_stale_) return absl::OkStatus();              // fell back: this epoch is undone
   const bool waits = learner_->frozen() && ThawsLater();  // better ones are sure to come

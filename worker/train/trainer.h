@@ -71,6 +71,8 @@ class Trainer final : public FoldTrainer {
   absl::Status BeginEpoch();
   absl::Status ChooseFrozen();
   absl::Status TimeWholeStep();
+  absl::Status FindLearningRate();
+  absl::StatusOr<double> LossOfTestStep(int64_t& position, int64_t& begin, double rate);
   absl::StatusOr<Verdict> BeforeStep();
   absl::Status ValidateWithin(const Verdict& verdict);
   Verdict Decide();
@@ -114,6 +116,12 @@ class Trainer final : public FoldTrainer {
   double LearningRate() const;
   // Whether epochs in which the body is trained come after those in which it is frozen.
   bool ThawsLater() const { return spec_.frozen_epochs < planned_epochs_; }
+  // Whether the weights that an epoch ends with belong to the average (train.swa).
+  bool AveragesEpoch(int64_t epoch) const {
+    constexpr double kRounding = 1e-9;  // 0.7 of 10 epochs are 7
+    const double from = (1 - spec_.swa) * static_cast<double>(planned_epochs_);
+    return spec_.swa > 0 && static_cast<double>(epoch) > from + kRounding;
+  }
   void PlanSchedule();
   // The rows that an epoch over all rows visits.
   int64_t TrainingRows() const {
@@ -151,6 +159,7 @@ class Trainer final : public FoldTrainer {
   bool recompute_ = false;
   int threads_ = 1;
   Schedule schedule_;
+  bool rate_found_ = false;  // by a range test; its peak
 
   // The position.
   int64_t step_ = 0;         // optimizer steps done; never goes back

@@ -136,9 +136,11 @@ absl::Status Trainer::CreateLearner() {
   constexpr double kNeverClips = 1e30;
   options.clip_norm = spec_.clip_norm == 0 && spec_.gradient_norm ? kNeverClips : spec_.clip_norm;
   options.ema_decay = spec_.ema_decay;
+  options.averages = spec_.swa > 0;
   options.layer_decay = spec_.layer_decay;
   options.decay_norms = spec_.decay_norms;
   options.mixup = spec_.mixup;
+  options.cutmix = spec_.cutmix;
   options.paths = spec_.paths;
   options.seed = StreamSeed(spec_.seed, Stream::kWeights, static_cast<uint64_t>(train_.fold));
   options.cuda = cuda_;
@@ -177,7 +179,7 @@ absl::Status Trainer::StartPretrained() {
 absl::Status Trainer::CheckFrozenBody(const PretrainedReport& report) const {
   if (spec_.frozen_epochs == 0) return absl::OkStatus();
   for (const ParameterInfo& parameter : learner_->layout()) {
-    if (parameter.depth == kHeadDepth) continue;
+    if (parameter.depth == kHeadDepth || IsOfLora(parameter.name)) continue;
     if (std::count(report.kept.begin(), report.kept.end(), parameter.name) == 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("train.freeze: ", parameter.name, " is of the body, and not in the file"));

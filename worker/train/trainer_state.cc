@@ -170,6 +170,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.planned_epochs = static_cast<int>(planned_epochs_);
   c.warmup_steps = schedule_.warmup_steps;
   c.learning_rate = schedule_.peak;
+  c.rate_found = rate_found_;
   c.has_best = has_best_;
   c.best_metric = best_.metric;
   c.best_loss = best_.loss;
@@ -190,6 +191,8 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   position_ = std::min(c.position, TrainingRows());
   epochs_seen_ = c.epochs_seen;
   frozen_seen_ = c.frozen_passes;
+  rate_found_ = c.rate_found;
+  if (rate_found_) schedule_.peak = c.learning_rate;
   PlanSchedule();
   epoch_loss_ = LossSum{};
   epoch_loss_.sum = c.epoch_loss_sum;

@@ -99,6 +99,9 @@ absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
   spec.clip_norm = train.clip_norm;
   spec.gradient_norm = train.gradient_norm;
   spec.ema_decay = train.ema;
+  spec.swa = train.swa;
+  spec.find_rate = train.find_learning_rate;
+  if (spec.swa > 0 && spec.ema_decay > 0) return WrongField("train.swa", "no train.ema beside it");
   spec.frozen_epochs = static_cast<int>(train.freeze.epochs);
   spec.frozen_rate =
       train.freeze.learning_rate > 0 ? train.freeze.learning_rate : DefaultLearningRate(from.kind);
@@ -166,7 +169,10 @@ void TakeAugmentation(const plain::AugmentSpec& from, TrainingSpec& spec) {
   spec.augmentation.flip = from.flip;
   spec.augmentation.crop = from.crop;
   spec.augmentation.colour = from.colour;
+  spec.augmentation.rand_changes = static_cast<int>(from.rand_augment);
+  spec.augmentation.rand_magnitude = static_cast<int>(from.rand_magnitude);
   spec.mixup = from.mixup;
+  spec.cutmix = from.cutmix;
 }
 
 absl::Status TakeTrain(const plain::JobSpec& json, TrainingSpec& spec) {

@@ -56,10 +56,12 @@ struct TrainingSpec {
   bool balanced_classes = false;  // class weights from the fold's training rows
   OptimizerSettings optimizer;
   double learning_rate = 0;
+  bool find_rate = false;  // by a range test, in place of learning_rate
   RateScaling rate_scaling = RateScaling::kNone;
   plain::ScheduleSpec schedule;
   double clip_norm = 0;
   double ema_decay = 0;
+  double swa = 0;         // the share of the epochs, at their end, whose weights are averaged
   int frozen_epochs = 0;  // the first ones, in which only the head is trained
   double frozen_rate = 0;
   double layer_decay = 1;
@@ -77,7 +79,7 @@ struct TrainingSpec {
   SpeedPaths paths;
   bool images = false;  // each row has one
   Augmentation augmentation;
-  double mixup = 0;  // alpha; 0: none
+  double mixup = 0, cutmix = 0;  // alpha; 0: none
 };
 
 // json: a resolved JobSpec (proto/job.proto) as protobuf writes it, keys in

@@ -166,6 +166,31 @@ TEST(PretrainedRulesTest, FineTuningNeedsANetworkWhoseBodyIsKnown) {
   EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.drop_path needs an architecture"));
 }
 
+TEST(PretrainedRulesTest, LowRankChangesNeedAPretrainedNetworkWithLinearLayers) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_lora();
+  EXPECT_THAT(Errors(spec), HasSubstr("model.lora needs model.pretrained for a network with an"));
+  spec.mutable_data()->mutable_image();
+  spec.mutable_model()->mutable_cnn()->set_architecture("convnext_atto");
+  spec.mutable_model()->mutable_pretrained()->set_folder("/data/convnext");
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(ResolveSpec(spec).model().lora().rank(), 8);
+  EXPECT_EQ(ResolveSpec(spec).model().lora().alpha(), 16);
+  for (const char* const name : {"resnet18", "resnet50", "efficientnet_b0"}) {
+    spec.mutable_model()->mutable_cnn()->set_architecture(name);
+    EXPECT_THAT(Errors(spec),
+                HasSubstr(absl::StrCat("model.lora is not for architecture: ", name)));
+  }
+}
+
+TEST(PretrainedRulesTest, OneAverageOfTheWeightsPredicts) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->set_swa(0.25);
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_train()->set_ema(0.99);
+  EXPECT_THAT(Errors(spec), HasSubstr("train.swa and train.ema are both set"));
+}
+
 TEST(PretrainedRulesTest, AMapIsReadFromYaml) {
   const auto map = ReadNameMap("# of BERT\na.{i}.w: q.{i}, k.{i}\n'*': 'bert.*'\n");
   ASSERT_TRUE(map.ok()) << map.status();

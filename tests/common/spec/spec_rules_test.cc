@@ -501,7 +501,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
       R"("type":"classification"},"train":{"accumulation":1,"batch":0,)"
       R"("checkpoint_epochs":0,"clip_norm":5,"collective":"",)"
-      R"("ema":0,"epochs":20,"freeze":{"epochs":0,"learning_rate":0},)"
+      R"("ema":0,"epochs":20,"find_learning_rate":false,"freeze":{"epochs":0,"learning_rate":0},)"
       R"("gradient_norm":false,"keep_best":0,"layer_decay":1,"learning_rate":0,)"
       R"("loss":{"class_weights":"none","huber_delta":1,"kind":"","label_smoothing":0,)"
       R"("weights":[]},"optimizer":{"alpha":0.99,"beta1":0.9,"beta2":0.999,"eps":1e-08,)"
@@ -512,7 +512,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("precision":"","recompute":"","rendezvous":{"host":"","port":0},)"
       R"("scale_learning_rate":"none","schedule":{"end_divisor":10000,"gamma":0.1,)"
       R"("kind":"cosine","least":0,"period":10,"period_growth":1,"power":1,"rise":0.3,)"
-      R"("start_divisor":25},"seeds":1,"shorten_sequences":false,"shuffle":true},"trials":[]})");
+      R"("start_divisor":25},"seeds":1,"shorten_sequences":false,"shuffle":true,"swa":0},"trials":[]})");
 }
 
 TEST(SpecRulesTest, DifferingFieldsAreNamed) {

@@ -94,6 +94,25 @@ TEST_F(FolderIntakeTest, TheSizesTheTokensAndTheRateComeFromTheFolder) {
   EXPECT_EQ(chosen->resolved.data().text().max_tokens(), 8);
 }
 
+TEST_F(FolderIntakeTest, ADebertaIsADebertaV2ByItsConfigAndNeedsATokenizerJson) {
+  Write("bert/config.json",
+        R"({"model_type": "deberta-v2", "hidden_size": 24, "num_hidden_layers": 3,
+      "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 30,
+      "max_position_embeddings": 512, "type_vocab_size": 0, "relative_attention": true,
+      "position_buckets": 256, "max_relative_positions": -1, "share_att_key": true,
+      "pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": "layer_norm",
+      "position_biased_input": false})");
+  spec_.mutable_model()->mutable_text()->set_architecture("deberta_v3");
+  const auto checked = intake_->Check(spec_, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->resolved.model().text().attention(), "disentangled");
+  EXPECT_EQ(checked->resolved.data().text().max_tokens(), 256);
+  EXPECT_EQ(CheckSpec(checked->resolved).size(), 0);
+  std::filesystem::remove(dir_ + "/tokenizer.json");
+  Write("bert/vocab.txt", "[PAD]\n");
+  EXPECT_THAT(Errors(spec_), HasSubstr("has no tokenizer.json; AutoTokenizer"));
+}
+
 TEST_F(FolderIntakeTest, AVocabularyWithoutATokenizerFileDoes) {
   std::filesystem::remove(dir_ + "/tokenizer.json");
   Write("bert/vocab.txt", "[PAD]\n");

@@ -54,6 +54,8 @@ Checkpoint Sample(int64_t step) {
   c.optimizer_steps = step - 1;
   c.body_steps = step - 5;
   c.frozen_passes = 0.75;
+  c.averaged = 3;
+  c.rate_found = true;
   c.loss_scale = 65536;
   c.growth_tracker = 12;
   c.has_best = true;
@@ -124,6 +126,8 @@ TEST_F(CheckpointTest, EveryFieldComesBackAsItWas) {
   EXPECT_EQ(read->optimizer_steps, expected.optimizer_steps);
   EXPECT_EQ(read->body_steps, expected.body_steps);
   EXPECT_EQ(read->frozen_passes, 0.75);
+  EXPECT_EQ(read->averaged, 3);
+  EXPECT_TRUE(read->rate_found);
   EXPECT_EQ(read->loss_scale, expected.loss_scale);
   EXPECT_EQ(read->growth_tracker, expected.growth_tracker);
   EXPECT_EQ(read->has_best, expected.has_best);
@@ -163,6 +167,8 @@ TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   EXPECT_EQ(read->epochs_seen, 3) << "its epochs were whole";
   EXPECT_EQ(read->body_steps, expected.optimizer_steps) << "no body was ever frozen";
   EXPECT_EQ(read->frozen_passes, 0);
+  EXPECT_EQ(read->averaged, 0);
+  EXPECT_FALSE(read->rate_found);
   EXPECT_EQ(read->best_loss, expected.best_loss);
   ASSERT_EQ(read->slots.size(), 4u);
   for (const auto& [slot, values] : read->slots) EXPECT_EQ(values, expected.slots.at(slot)) << slot;

@@ -74,7 +74,7 @@ TEST_P(TransportTest, GradientsBecomeTheMeanOverTheRanks) {
       }
       at::Tensor flat =
           at::cat({parameters[0].grad().reshape({-1}), parameters[1].grad().reshape({-1})});
-      reducer.Average(flat);
+      reducer.Average({flat});
       EXPECT_EQ(flat.narrow(0, 0, 6).min().item<float>(), 3);  // 2 x (1 + 2) / 2
       EXPECT_EQ(flat.narrow(0, 0, 6).max().item<float>(), 3);
       EXPECT_EQ(flat.narrow(0, 6, 5).sum().item<float>(), 10);
@@ -91,7 +91,7 @@ TEST_P(TransportTest, GradientsThatAutogradDidNotMakeAreAveragedToo) {
     for (int step = 0; step < 2; ++step) {
       at::Tensor flat = at::full({4}, group.rank() == 0 ? 1.0 : 5.0);
       flat = flat.to(at::kFloat);
-      reducer.Average(flat);
+      reducer.Average({flat});
       EXPECT_EQ(flat.sum().item<float>(), 12);
     }
   });

@@ -277,7 +277,8 @@ int Main(int argc, char** argv) {
   std::vector<Mode> modes;
   modes.push_back(NewMode(work, "fp32 autograd", Precision::kFp32, false, false));
   modes.push_back(NewMode(work, "fp32 handwritten", Precision::kFp32, true, false));
-  modes.push_back(NewMode(work, "fp32 handwritten, dropout and clipping", Precision::kFp32, true, true));
+  modes.push_back(
+      NewMode(work, "fp32 handwritten, dropout and clipping", Precision::kFp32, true, true));
   if (__builtin_cpu_supports("avx512bf16") != 0) {
     modes.push_back(NewMode(work, "bf16 autograd", Precision::kBf16, false, false));
     modes.push_back(NewMode(work, "bf16 handwritten", Precision::kBf16, true, false));

@@ -172,6 +172,56 @@ TEST(CnnTest, AMixtureIsDrawnFromTheSeedAndLearntAsOne) {
   EXPECT_GE(least, 0.5);
 }
 
+TEST(CnnTest, ARectangleOfAnotherImageIsDrawnFromTheSeedAndLearntByItsShare) {
+  const Golden golden("cnn.safetensors");
+  LearnerOptions options = Colour();
+  const double plain = FirstLoss(golden, options, 1);
+  options.cutmix = 1;
+  const double cut = FirstLoss(golden, options, 1);
+  EXPECT_NE(cut, plain);
+  EXPECT_EQ(cut, FirstLoss(golden, options, 1));
+  EXPECT_NE(cut, FirstLoss(golden, options, 2));
+  // With mixup beside it each batch gets one of the two.
+  options.mixup = 1;
+  int cuts = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) cuts += TossForCut(seed);
+  EXPECT_GT(cuts, 70);
+  EXPECT_LT(cuts, 130);
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    LearnerOptions one = options;
+    (TossForCut(seed) ? one.mixup : one.cutmix) = 0;
+    EXPECT_EQ(FirstLoss(golden, options, seed), FirstLoss(golden, one, seed)) << seed;
+  }
+}
+
+TEST(CnnTest, ACutTakesItsRectangleFromTheImageOnTheOtherSideOfTheBatch) {
+  constexpr int64_t kSide = 16;
+  double sum = 0;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    const CutBox box = DrawCut(1, seed, kSide, kSide);
+    ASSERT_GE(box.top, 0);
+    ASSERT_GE(box.left, 0);
+    ASSERT_LE(box.top + box.height, kSide);
+    ASSERT_LE(box.left + box.width, kSide);
+    ASSERT_EQ(box.share, 1 - static_cast<double>(box.height * box.width) / (kSide * kSide));
+    ASSERT_GE(box.share, 0.5);
+    sum += box.share;
+  }
+  EXPECT_GT(sum / 1000, 0.75);
+  EXPECT_LT(sum / 1000, 0.92);
+  CutBox box;
+  box.top = 2;
+  box.height = 3;
+  box.left = 1;
+  box.width = 4;
+  const at::Tensor images = at::randn({3, 2, kSide, kSide});
+  const at::Tensor mixed = CutFromOthers(images, box);
+  const at::Tensor from_other = mixed.eq(images.flip({0})), own = mixed.eq(images);
+  EXPECT_TRUE(from_other.narrow(2, 2, 3).narrow(3, 1, 4).all().item<bool>());
+  EXPECT_TRUE(own.narrow(2, 5, kSide - 5).all().item<bool>());
+  EXPECT_EQ(own.select(0, 0).sum().item<int64_t>(), 2 * (kSide * kSide - 12));
+}
+
 TEST(CnnTest, MirroredAnswersAreTheSameForAnImageAndItsMirrorImage) {
   const Golden golden("cnn.safetensors");
   LearnerOptions options = Grey();

@@ -371,7 +371,7 @@ TEST(RelativeBucketsTest, NearDistancesHaveABucketEachAndTheFarthestTheLast) {
 }
 
 // Compares outputs and gradients for samples of very different lengths.
-void ExpectPackedIsPadded(bool disentangled, double dropout) {
+void ExpectPackedIsPadded(bool disentangled, double dropout, int64_t window = 0) {
   constexpr int64_t kWidth = 24, kHeads = 3;
   const RelativeBuckets buckets(8, 60);
   TextAttentionOptions options;
@@ -379,6 +379,7 @@ void ExpectPackedIsPadded(bool disentangled, double dropout) {
   options.heads = kHeads;
   options.buckets = disentangled ? &buckets : nullptr;
   options.dropout = dropout;
+  options.window = window;
   options.seed = 5;
   const auto leaf = [](at::IntArrayRef shape) { return at::randn(shape).set_requires_grad(true); };
   at::Tensor rows = leaf({options.ends.back(), 3 * kWidth}), relative;
@@ -405,6 +406,23 @@ void ExpectPackedIsPadded(bool disentangled, double dropout) {
 TEST(PackedAttentionTest, PackedAttentionEqualsPaddedAttention) {
   ExpectPackedIsPadded(/*disentangled=*/false, 0);
   ExpectPackedIsPadded(/*disentangled=*/true, 0);
+  ExpectPackedIsPadded(/*disentangled=*/false, 0, /*window=*/4);
+  ExpectPackedIsPadded(/*disentangled=*/true, 0, /*window=*/1);
+}
+
+TEST(PackedAttentionTest, ATokenDoesNotSeeBeyondItsWindow) {
+  constexpr int64_t kTokens = 20, kWindow = 3, kWidth = 8;
+  TextAttentionOptions options;
+  options.ends = {kTokens};
+  options.heads = 2;
+  options.window = kWindow;
+  at::Tensor rows = at::randn({kTokens, 3 * kWidth});
+  const auto last = [&](const at::Tensor& mixed) { return mixed.select(0, kTokens - 1).clone(); };
+  const at::Tensor before = last(TextAttention(rows, at::Tensor(), options));
+  rows.narrow(0, 0, kTokens - 1 - kWindow).mul_(-2);
+  EXPECT_TRUE(before.equal(last(TextAttention(rows, at::Tensor(), options))));
+  rows.narrow(0, kTokens - 1 - kWindow, 1).mul_(-2);
+  EXPECT_FALSE(before.equal(last(TextAttention(rows, at::Tensor(), options))));
 }
 
 // Products of bf16 numbers are rounded to bf16 once. Scores, and the gradients of positions that

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <list>
 #include <memory>
@@ -12,9 +13,11 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "common/data/weights/text_config.h"
 #include "tests/worker/model/golden.h"
 #include "tests/worker/model/model_of.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/model/kernels/packed_attention.h"
 #include "worker/model/networks/model.h"
 #include "worker/pretrained/pretrained_weights.h"
 #include "worker/pretrained/weights_plan.h"
@@ -118,7 +121,9 @@ TEST_P(HubTextTest, NoRowsGiveNoAnswers) {
   out.sum().backward();
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, HubTextTest, testing::Values("bert", "roberta", "distilbert"),
+INSTANTIATE_TEST_SUITE_P(Families, HubTextTest,
+                         testing::Values("bert", "roberta", "distilbert", "deberta_v3",
+                                         "modernbert"),
                          [](const auto& info) { return std::string(info.param); });
 
 // A file with tensors of zeros under the names of the layout, changed by `name`.
@@ -168,6 +173,46 @@ TEST_F(HubNamesTest, AnEncoderAloneAndOldNamesAreFoundAndTheHeadStartsAtRandom) 
   EXPECT_THAT(plan->kept, ElementsAre("bert.pooler.dense.weight", "bert.pooler.dense.bias",
                                       "classifier.weight", "classifier.bias"));
   EXPECT_TRUE(plan->unused.empty());
+}
+
+// make_log_bucket_position of the library, for the sizes of the published networks.
+TEST(HubTextTest, DistancesHaveTheBucketsOfTheLibrary) {
+  constexpr int64_t kSpan = 256, kFarthest = 512;
+  const std::vector<float> wanted = Golden("texts/deberta_v3/golden.safetensors").Floats("buckets");
+  ASSERT_EQ(wanted.size(), 2 * kFarthest - 1);
+  for (const int64_t most : {kFarthest, int64_t{100}}) {
+    const RelativeBuckets buckets(kSpan, most, kFarthest);
+    EXPECT_LE(buckets.begin() + buckets.count(), 2 * kSpan);
+    for (int64_t distance = 1 - most; distance < most; ++distance) {
+      const auto of_library =
+          static_cast<int64_t>(wanted[static_cast<size_t>(distance + kFarthest - 1)]);
+      EXPECT_EQ(buckets.begin() + buckets.BucketOf(distance),
+                std::min(of_library + kSpan, 2 * kSpan - 1))
+          << distance;
+    }
+  }
+  EXPECT_EQ(RelativeBuckets(kSpan, 100, kFarthest).count(), 199);
+}
+
+TEST_P(HubTextTest, AFileOfTheBodyAloneLacksThePrefixOfItsNames) {
+  Parameters parameters;
+  ASSERT_TRUE(CreateModel(SpecOf(GetParam()), Shape(), parameters).ok());
+  const std::string body(TextBodyPrefix(GetParam()));
+  ASSERT_FALSE(body.empty());
+  FileOfLayout file(parameters.layout(), [&](const std::string& name) {
+    return name.rfind(body, 0) == 0 ? name.substr(body.size()) : std::string();
+  });
+  const auto plan = [&] {
+    return PlanWeights(parameters.layout(), file.file(), NameMap(), kVocabulary, GetParam());
+  };
+  const auto whole = plan();
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_TRUE(whole->unused.empty());
+  EXPECT_FALSE(whole->kept.empty());
+  for (const std::string& name : whole->kept) EXPECT_NE(name.rfind(body, 0), 0) << name;
+  const std::string lost = file.file().tensors.begin()->first;
+  file.file().tensors.erase(lost);
+  EXPECT_THAT(plan().status().message(), HasSubstr(lost + "\" is not in the file"));
 }
 
 TEST_F(HubNamesTest, AHeadOfOtherClassesStartsAtRandomAndABodyMustFit) {

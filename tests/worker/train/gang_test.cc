@@ -109,6 +109,18 @@ TEST_F(GangTest, ThroughSharedMemoryARunIsTheSameBitForBit) {
   EXPECT_EQ(Tensors(first), Tensors(second));
 }
 
+TEST_F(GangTest, RanksTakeOneRateFromARangeTestAndAverageTheSameEpochs) {
+  rp::Train train = Exact(1, 16);
+  train.spec_json = Spec(R"("patience":0,"find_learning_rate":true,"swa":0.7)", /*dropout=*/0);
+  RecordingSink first, second;
+  RunGang(train, 2, first);
+  train.attempt = 2;
+  RunGang(train, 2, second);
+  ASSERT_EQ(first.All<rp::Decision>().size(), 1u);
+  EXPECT_EQ(first.All<rp::Decision>()[0].rule, DecisionRule::kLearningRate);
+  EXPECT_EQ(Tensors(first), Tensors(second));
+}
+
 // Parts of a step are not exchanged; uneven shares have uneven numbers of parts.
 TEST_P(TransportTest, PassesOfTwoRanksAddUpToOneBatch) {
   RecordingSink alone, gang;

@@ -1,9 +1,11 @@
 // The spec's options change a fold as they say, and none of them breaks a resume.
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,7 +28,8 @@ INSTANTIATE_TEST_SUITE_P(
         R"("ema":0.9,"schedule":{"kind":"cosine_restarts","period":1,"period_growth":2})",
         R"("accumulation":3,"loss":{"label_smoothing":0.1,"class_weights":"balanced"})",
         R"("shuffle":false,"clip_norm":0,"paths":{"fused_optimizer":false})",
-        R"("precision":"bf16","ema":0.5,"accumulation":2)"));
+        R"("precision":"bf16","ema":0.5,"accumulation":2)", R"("swa":0.7,"patience":0)",
+        R"("find_learning_rate":true)"));
 
 TEST_P(ResumeTest, ARunResumedInMidEpochEndsAsIfNeverStopped) {
   rp::Train train = Task(1);
@@ -42,7 +45,7 @@ TEST_P(ResumeTest, ARunResumedInMidEpochEndsAsIfNeverStopped) {
   train.resume = first.All<rp::CheckpointSaved>().back().manifest;
   ASSERT_TRUE(Run(train, second).ok());
   EXPECT_TRUE(second.All<rp::LogText>().empty());
-  EXPECT_TRUE(second.All<rp::Decision>().empty());
+  EXPECT_TRUE(second.All<rp::Decision>().empty());  // a learning rate is not looked for again
   EXPECT_GT(second.All<rp::Started>()[0].first_step, 0);
   EXPECT_EQ(Tensors(whole), Tensors(second));
   EXPECT_EQ(Answers(whole.All<rp::FoldSaved>().back()),
@@ -288,6 +291,52 @@ TEST_F(TrainerTest, AnAverageOfTheWeightsPredictsWhereOneIsKept) {
     EXPECT_EQ(tensors.at("layers.0.weight"), tensors.at("ema.layers.0.weight"));
   }
   EXPECT_GT(sink.All<rp::FoldSaved>().back().score, 0.5);
+}
+
+TEST_F(TrainerTest, TheMeanOfTheLastEpochsWeightsPredicts) {
+  rp::Train train = Task(1);
+  train.epochs = 4;
+  train.spec_json =
+      Spec(R"("epochs":4,"swa":0.5,"patience":0,"checkpoint_epochs":1,"keep_best":9)");
+  RecordingSink sink;
+  ASSERT_TRUE(Run(train, sink).ok());
+  const auto at_epoch = [&](size_t epoch) {
+    const int64_t step = sink.All<rp::Epoch>()[epoch].step;
+    const std::string bytes =
+        File(absl::StrCat(AttemptDir("job", 1), "/checkpoint-", step, ".safetensors"));
+    const auto file = ParseSafetensors(bytes);
+    EXPECT_TRUE(file.ok()) << file.status();
+    return *FloatsOf(*file, "last.layers.0.bias", 16);
+  };
+  const std::vector<float> third = at_epoch(2), fourth = at_epoch(3);
+  EXPECT_NE(third, fourth);
+  const std::vector<float> mean = Tensors(sink).at("ema.layers.0.bias");
+  for (size_t i = 0; i < mean.size(); ++i) {
+    EXPECT_NEAR(mean[i], (third[i] + fourth[i]) / 2, 1e-6) << i;
+  }
+}
+
+TEST_F(TrainerTest, ARangeTestChoosesTheLearningRateAndLeavesNoOtherTrace) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec(R"("find_learning_rate":true,"schedule":{"kind":"constant"})");
+  RecordingSink found, given;
+  ASSERT_TRUE(Run(train, found).ok());
+  const auto decisions = found.All<rp::Decision>();
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].rule, DecisionRule::kLearningRate);
+  EXPECT_EQ(decisions[0].from, "0.001");
+  EXPECT_TRUE(absl::StrContains(decisions[0].cause, "a range test of 100 steps"))
+      << decisions[0].cause;
+  std::string manifest = File(found.All<rp::CheckpointSaved>().back().manifest);
+  const auto json = nlohmann::json::parse(manifest);
+  const double rate = json.at("learning_rate").get<double>();
+  EXPECT_GT(rate, 1e-4);
+  EXPECT_LT(rate, 0.3);
+  train.attempt = 2;
+  train.spec_json =
+      Spec(absl::StrFormat(R"("learning_rate":%.17g,"schedule":{"kind":"constant"})", rate));
+  ASSERT_TRUE(Run(train, given).ok());
+  EXPECT_EQ(Tensors(found), Tensors(given));
 }
 
 TEST_F(TrainerTest, ClassWeightsMustBeAsManyAsTheClasses) {

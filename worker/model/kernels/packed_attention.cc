@@ -63,6 +63,15 @@ float* Grow(std::vector<float>& scratch, int64_t size) {
   return scratch.data();
 }
 
+// The probability of what is out of sight is 0, and so is its gradient.
+void HideFar(int64_t window, int64_t n, float* scores) {
+  constexpr float kHidden = -1e30f;
+  for (int64_t i = 0; i < n; ++i, scores += n) {
+    std::fill(scores, scores + std::max<int64_t>(0, i - window), kHidden);
+    std::fill(scores + std::min(n, i + window + 1), scores + n, kHidden);
+  }
+}
+
 // Calls work(place, scratch) for each sample, on several threads.
 template <class Work>
 void ForEachSample(const PackedShape& shape, const Work& work) {
@@ -75,12 +84,19 @@ void ForEachSample(const PackedShape& shape, const Work& work) {
 
 }  // namespace
 
-RelativeBuckets::RelativeBuckets(int64_t span, int64_t most) : span_(span), most_(most) {
+RelativeBuckets::RelativeBuckets(int64_t span, int64_t most, int64_t farthest) : most_(most) {
   for (int64_t distance = 1 - most; distance < most; ++distance) {
-    const int64_t bucket = LogBucket(distance, span, most) + span;
+    const int64_t bucket = LogBucket(distance, span, farthest) + span;
     by_distance_.push_back(static_cast<int32_t>(std::clamp<int64_t>(bucket, 0, 2 * span - 1)));
   }
+  Use(by_distance_.front(), by_distance_.back() - by_distance_.front() + 1);
+}
+
+void RelativeBuckets::Use(int64_t begin, int64_t count) {
+  for (int32_t& bucket : by_distance_) bucket += static_cast<int32_t>(begin_ - begin);
   descending_.assign(by_distance_.rbegin(), by_distance_.rend());
+  begin_ = begin;
+  count_ = count;
 }
 
 int64_t PackedShape::probability_count() const {
@@ -116,6 +132,7 @@ void PackedForward(const PackedShape& shape, Rows<const float> query, Rows<const
                       scores + i * n, n);
         }
       }
+      if (shape.window > 0) HideFar(shape.window, n, scores);
       Softmax(ScaleOf(shape), scores, n, n);
       const float* used = scores;
       if (factors != nullptr) {

@@ -22,8 +22,15 @@ class RelativeBuckets {
  public:
   // Makes 2 x span buckets for distances up to most - 1 in either direction.
   // REQUIRES: span > 1.
-  RelativeBuckets(int64_t span, int64_t most);
-  int64_t count() const { return 2 * span_; }
+  RelativeBuckets(int64_t span, int64_t most) : RelativeBuckets(span, most, most) {
+    Use(0, 2 * span);
+  }
+  // Only those buckets of 2 x span that distances up to most - 1 need, where all from farthest - 1
+  // on share the last one.
+  RelativeBuckets(int64_t span, int64_t most, int64_t farthest);
+  int64_t begin() const { return begin_; }  // of the 2 x span buckets, the first one in use
+  int64_t count() const { return count_; }
+  // From 0 to count() - 1.
   int64_t BucketOf(int64_t distance) const {
     return by_distance_[static_cast<size_t>(distance + most_ - 1)];
   }
@@ -32,7 +39,10 @@ class RelativeBuckets {
   const int32_t* Row(int64_t i) const { return descending_.data() + (most_ - 1 - i); }
 
  private:
-  const int64_t span_, most_;
+  void Use(int64_t begin, int64_t count);
+
+  const int64_t most_;
+  int64_t begin_ = 0, count_ = 0;
   std::vector<int32_t> by_distance_, descending_;
 };
 
@@ -40,6 +50,7 @@ struct PackedShape {
   absl::Span<const int64_t> ends;  // where the rows of each sample end
   int64_t width = 0, heads = 0;
   const RelativeBuckets* buckets = nullptr;  // null: plain attention
+  int64_t window = 0;                        // a token sees those up to so many places away; 0: all
 
   int64_t tokens() const { return ends.empty() ? 0 : ends.back(); }
   // Number of attention probabilities of all samples: heads x the sum of length^2.

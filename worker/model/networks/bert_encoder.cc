@@ -10,6 +10,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "worker/model/networks/dropout.h"
 #include "worker/model/networks/encoder_parameters.h"
 #include "worker/model/networks/input_columns.h"
+#include "worker/model/networks/modern_bert.h"
 #include "worker/model/networks/recompute.h"
 #include "worker/model/networks/text_attention.h"
 #include "worker/model/networks/text_encoder_sizes.h"
@@ -30,7 +32,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-constexpr uint64_t kSeedsOfLayer = 3;  // number of dropouts in a layer
+constexpr uint64_t kSeedsOfLayer = 4;  // of the dropouts in a layer, at most
 constexpr uint64_t kSeedsAround = 4;   // of those before and after the layers
 // The initial values of the libraries' networks.
 constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
@@ -56,6 +58,7 @@ class BertEncoder final : public BodyModel {
   BertEncoder(const TextConfig& config, const BertNames& names, double dropout,
               const ModelShape& shape, Parameters& parameters)
       : columns_(shape, parameters), config_(config), dropout_(dropout) {
+    if (config_.buckets > 0) buckets_.emplace(config_.buckets, shape.max_tokens, config_.farthest);
     const int64_t width = config_.width;
     const auto table = [&](const char* name, int64_t rows) {
       return parameters.Declare(absl::StrCat(names.Embedding(name), ".weight"), {rows, width},
@@ -63,9 +66,15 @@ class BertEncoder final : public BodyModel {
     };
     parameters.SetDepth(0);
     tokens_ = table("word_embeddings", config_.vocabulary);
-    positions_ = table("position_embeddings", config_.positions);
+    if (config_.has_positions()) positions_ = table("position_embeddings", config_.positions);
     if (config_.token_types > 0) types_ = table("token_type_embeddings", config_.token_types);
     embedding_norm_ = DeclareNorm(names.Embedding("LayerNorm"), width, parameters);
+    if (buckets_.has_value()) {
+      const absl::string_view body = TextBodyPrefix(config_.architecture);
+      distances_ = parameters.Declare(absl::StrCat(body, "encoder.rel_embeddings.weight"),
+                                      {2 * config_.buckets, width}, kSmall);
+      distance_norm_ = DeclareNorm(absl::StrCat(body, "encoder.LayerNorm"), width, parameters);
+    }
     for (int64_t k = 0; k < config_.layers; ++k) {
       parameters.SetDepth(k + 1);
       DeclareLayer(names, k, parameters);
@@ -92,6 +101,13 @@ class BertEncoder final : public BodyModel {
     const double dropout = training ? dropout_ : 0.0;
     const TextSamples samples = TextSamplesOf(inputs);
     at::Tensor x = Embedded(weights, inputs, samples, dropout);  // [N, D]
+    at::Tensor distances;                                        // [buckets in use, D]
+    if (buckets_.has_value()) {
+      distances =
+          at::layer_norm(weights[distances_], {config_.width}, weights[distance_norm_.weight],
+                         weights[distance_norm_.bias], config_.epsilon)
+              .narrow(0, buckets_->begin(), buckets_->count());
+    }
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
       // Captured by value, because a backward pass may call it again.
@@ -103,7 +119,8 @@ class BertEncoder final : public BodyModel {
                        ends, first, taken);
       };
       const auto begin = weights.begin() + static_cast<int64_t>(layers_[k].query.weight);
-      const Tensors own(begin, begin + kParametersOfLayer);
+      Tensors own(begin, begin + kParametersOfLayer);
+      if (distances.defined()) own.push_back(distances);
       x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
     return x;
@@ -122,7 +139,10 @@ class BertEncoder final : public BodyModel {
     at::Tensor x = body;
     if (config_.architecture == "roberta") x = drop(x, 1);
     x = linear(x, pooler_);
-    x = drop(config_.architecture == "distilbert" ? at::relu(x) : at::tanh(x), 2);
+    x = drop(config_.architecture == "distilbert"   ? at::relu(x)
+             : config_.architecture == "deberta_v3" ? at::gelu(x)
+                                                    : at::tanh(x),
+             2);
     if (columns_.width() > 0) {
       const at::Tensor columns =
           at::relu(linear(columns_.Concatenate(weights, inputs), column_layer_));
@@ -169,9 +189,10 @@ class BertEncoder final : public BodyModel {
 
   at::Tensor Embedded(const Tensors& weights, const Inputs& inputs, const TextSamples& samples,
                       double dropout) const {
-    at::Tensor x =
-        at::embedding(weights[tokens_], inputs.tokens)
-            .add(at::embedding(weights[positions_], samples.place.add(config_.first_position)));
+    at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);
+    if (config_.has_positions()) {
+      x = x.add(at::embedding(weights[positions_], samples.place.add(config_.first_position)));
+    }
     if (config_.token_types > 0) x = x.add(weights[types_].select(0, 0));
     x = at::layer_norm(x, {x.size(-1)}, weights[embedding_norm_.weight],
                        weights[embedding_norm_.bias], config_.epsilon);
@@ -190,9 +211,16 @@ class BertEncoder final : public BodyModel {
       return at::cat({pass.Weight(layer.query.*part), pass.Weight(layer.key.*part),
                       pass.Weight(layer.value.*part)});
     };
-    at::Tensor mixed = TextAttention(
-        at::linear(x, joined(&LinearParameters::weight), joined(&LinearParameters::bias)),
-        at::Tensor(), options);
+    const at::Tensor weight = joined(&LinearParameters::weight);
+    const at::Tensor bias = joined(&LinearParameters::bias);
+    at::Tensor relative;
+    if (buckets_.has_value()) {  // by the same weights as the tokens' queries and keys
+      options.buckets = &*buckets_;
+      const int64_t both = 2 * config_.width;
+      relative = at::linear(pass.Drop(pass.own.back()), weight.narrow(0, 0, both),
+                            bias.narrow(0, 0, both));
+    }
+    at::Tensor mixed = TextAttention(at::linear(x, weight, bias), relative, options);
     if (first.defined()) {
       mixed = mixed.index_select(0, first);
       x = x.index_select(0, first);
@@ -220,6 +248,9 @@ class BertEncoder final : public BodyModel {
   const double dropout_;
   size_t tokens_ = 0, positions_ = 0, types_ = 0;
   NormParameters embedding_norm_;
+  std::optional<RelativeBuckets> buckets_;  // of disentangled attention
+  size_t distances_ = 0;
+  NormParameters distance_norm_;
   std::vector<Layer> layers_;
   LinearParameters pooler_, column_layer_, output_;
   bool recompute_ = false;
@@ -247,6 +278,9 @@ absl::StatusOr<std::unique_ptr<Model>> CreateBertEncoder(const ModelSpec& spec,
     return absl::InvalidArgumentError(
         absl::StrCat("data.text.max_tokens: ", shape.max_tokens, " is above ", config.max_tokens(),
                      ", the network's positions for the tokens of a text"));
+  }
+  if (architecture == "modernbert") {
+    return MakeModernBert(config, spec.text->dropout, shape, parameters);
   }
   return std::make_unique<BertEncoder>(config, BertNamesOf(architecture), spec.text->dropout, shape,
                                        parameters);

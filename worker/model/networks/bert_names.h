@@ -21,7 +21,7 @@ struct BertLayerNames {
 };
 
 struct BertNames {
-  const char* base;   // before the names of everything but the head
+  const char* architecture;
   const char* layer;  // before a layer's number
   BertLayerNames in_layer;
   const char* pooler;      // of the layer over a text's first token
@@ -31,7 +31,7 @@ struct BertNames {
   std::string Layer(int64_t k, const char* name) const;
 };
 
-// REQUIRES: architecture is bert, roberta or distilbert.
+// REQUIRES: architecture is bert, roberta, distilbert or deberta_v3.
 const BertNames& BertNamesOf(absl::string_view architecture);
 
 }  // namespace traind

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "worker/model/networks/cnn.h"
+#include "worker/model/networks/lora.h"
 #include "worker/model/networks/lstm.h"
 #include "worker/model/networks/mlp.h"
 #include "worker/model/networks/script.h"
@@ -32,7 +33,10 @@ absl::StatusOr<std::unique_ptr<Model>> CreateModel(const ModelSpec& spec, const 
                                                    Parameters& parameters) {
   const std::string network = NetworkName(spec);
   for (const Entry& entry : kNetworks) {
-    if (network == entry.network) return entry.create(spec, shape, parameters);
+    if (network != entry.network) continue;
+    absl::StatusOr<std::unique_ptr<Model>> model = entry.create(spec, shape, parameters);
+    if (!model.ok() || !spec.lora.has_value()) return model;
+    return WithLora(*std::move(model), *spec.lora, parameters);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("model.", network, ": this engine has no such model"));

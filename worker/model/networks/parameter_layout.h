@@ -1,6 +1,9 @@
 // The names and shapes of a model's parameters, without their values.
 #pragma once
 
+#include <absl/strings/match.h>
+#include <absl/strings/string_view.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,6 +21,13 @@ struct ParameterInfo {
   bool decays = true;
 };
 inline constexpr int64_t kHeadDepth = -1;
+
+// What the names of the matrices of a low-rank change (model.lora) end with.
+inline constexpr char kLoraA[] = ".lora_A.weight", kLoraB[] = ".lora_B.weight";
+inline bool IsOfLora(absl::string_view parameter) {
+  return absl::EndsWith(parameter, kLoraA) || absl::EndsWith(parameter, kLoraB);
+}
+
 using ParameterLayout = std::vector<ParameterInfo>;
 
 inline int64_t TotalSize(const ParameterLayout& layout) {

@@ -44,37 +44,37 @@ size_t Parameters::Declare(std::string name, std::vector<int64_t> shape, Initial
   for (const int64_t extent : info.shape) info.size *= extent;
   info.depth = depth_;
   info.decays = Decays(info);
-  offsets_.push_back(trained_size_);
-  trained_size_ += Aligned(info.size);
   layout_.push_back(std::move(info));
   initial_.push_back(initial);
-  is_buffer_.push_back(false);
+  kinds_.push_back(Kind::kTrained);
   return layout_.size() - 1;
 }
 
 size_t Parameters::DeclareBuffer(std::string name, std::vector<int64_t> shape, double value) {
-  const int64_t behind_parameters = trained_size_;
   const size_t index =
       Declare(std::move(name), std::move(shape), {Initial::Kind::kConstant, value});
-  trained_size_ = behind_parameters;
-  offsets_[index] = buffer_size_;  // Allocate() adds the size of the parameters before it
-  buffer_size_ += Aligned(layout_[index].size);
-  is_buffer_[index] = true;
+  kinds_[index] = Kind::kBuffer;
   return index;
 }
 
 void Parameters::Allocate(c10::Device device) {
-  for (size_t i = 0; i < offsets_.size(); ++i) {
-    if (is_buffer_[i]) offsets_[i] += trained_size_;
+  offsets_.resize(layout_.size());
+  int64_t size = 0;
+  for (const Kind kind : {Kind::kTrained, Kind::kBuffer, Kind::kFixed}) {
+    for (size_t i = 0; i < layout_.size(); ++i) {
+      if (kinds_[i] != kind) continue;
+      offsets_[i] = size;
+      size += Aligned(layout_[i].size);
+    }
+    if (kind == Kind::kTrained) trained_size_ = size;
+    if (kind == Kind::kBuffer) buffer_size_ = size - trained_size_;
   }
-  flat_ = at::zeros({trained_size_ + buffer_size_}, at::TensorOptions(device).dtype(at::kFloat));
+  flat_ = at::zeros({size}, at::TensorOptions(device).dtype(at::kFloat));
   tensors_ = ViewsOf(flat_);
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    tensors_[i] = tensors_[i].detach().set_requires_grad(!is_buffer_[i]);
+    tensors_[i] = tensors_[i].detach().set_requires_grad(kinds_[i] == Kind::kTrained);
   }
 }
-
-at::Tensor Parameters::buffers() const { return flat_.narrow(0, trained_size_, buffer_size_); }
 
 std::vector<at::Tensor> Parameters::trained_tensors() const {
   std::vector<at::Tensor> trained;
@@ -86,7 +86,8 @@ std::vector<at::Tensor> Parameters::trained_tensors() const {
 
 void Parameters::TrainBody(bool on) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!is_buffer_[i] && layout_[i].depth != kHeadDepth) tensors_[i].set_requires_grad(on);
+    if (kinds_[i] == Kind::kTrained && layout_[i].depth != kHeadDepth)
+      tensors_[i].set_requires_grad(on);
   }
 }
 
@@ -120,12 +121,8 @@ std::vector<at::Tensor> Parameters::ViewsOf(const at::Tensor& flat) const {
 void Parameters::MoveGradientsTo(const at::Tensor& flat) const {
   const c10::AutoGradMode no_gradients(false);
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (is_buffer_[i]) continue;
+    if (!tensors_[i].requires_grad()) continue;
     const at::Tensor target = flat.narrow(0, offsets_[i], layout_[i].size).view(layout_[i].shape);
-    if (!tensors_[i].requires_grad()) {
-      target.zero_();
-      continue;
-    }
     target.copy_(tensors_[i].grad());
     // Reset rather than zeroed, so that autograd stores its own tensors
     // instead of adding to these.

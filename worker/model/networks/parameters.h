@@ -37,6 +37,10 @@ class Parameters {
   // with the weights, and only a forward pass in training changes them. In the flat tensor they
   // come after all parameters.
   size_t DeclareBuffer(std::string name, std::vector<int64_t> shape, double value);
+  // The parameter keeps its initial or loaded value: it is no leaf of autograd, has no gradient and
+  // no state of the optimizer. It is saved with the weights.
+  void Fix(size_t index) { kinds_[index] = Kind::kFixed; }
+  bool IsBuffer(size_t index) const { return kinds_[index] == Kind::kBuffer; }
   void Allocate(c10::Device device);
 
   // Sets the initial values. The same seed gives the same values on any device.
@@ -51,8 +55,11 @@ class Parameters {
   // The part of flat() before the buffers, and the parameters in it.
   at::Tensor trained() const { return flat_.narrow(0, 0, trained_size_); }
   std::vector<at::Tensor> trained_tensors() const;  // without those that are not trained now
-  // The part of flat() after the parameters.
-  at::Tensor buffers() const;
+  // The part of flat() after the parameters, without what is fixed, which comes last.
+  at::Tensor buffers() const { return BuffersOf(flat_); }
+  at::Tensor BuffersOf(const at::Tensor& flat) const {
+    return flat.narrow(0, trained_size_, buffer_size_);
+  }
   const ParameterLayout& layout() const { return layout_; }
 
   const std::vector<int64_t>& offsets() const { return offsets_; }  // in flat()
@@ -61,7 +68,7 @@ class Parameters {
   std::vector<at::Tensor> ViewsOf(const at::Tensor& flat) const;
 
   // Moves the gradients that autograd left on the parameters into `flat`, a tensor of
-  // trained()'s size. Those of parameters that are not trained now become 0.
+  // trained()'s size. The places of parameters that are not trained now stay as they are.
   void MoveGradientsTo(const at::Tensor& flat) const;
 
   // Convert between a tensor of flat()'s or trained()'s size and values in the layout's order
@@ -71,10 +78,12 @@ class Parameters {
   void Unpack(absl::Span<const float> values, const at::Tensor& flat) const;
 
  private:
+  enum class Kind { kTrained, kBuffer, kFixed };
+
   ParameterLayout layout_;
   std::vector<Initial> initial_;
   std::vector<int64_t> offsets_;
-  std::vector<bool> is_buffer_;
+  std::vector<Kind> kinds_;
   int64_t trained_size_ = 0, buffer_size_ = 0;
   int64_t depth_ = kHeadDepth;
   at::Tensor flat_;

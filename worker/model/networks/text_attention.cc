@@ -1,5 +1,6 @@
 #include "worker/model/networks/text_attention.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -25,6 +26,7 @@ PackedShape ShapeOf(const TextAttentionOptions& options, int64_t width) {
   shape.width = width;
   shape.heads = options.heads;
   shape.buckets = options.buckets;
+  shape.window = options.window;
   return shape;
 }
 
@@ -176,8 +178,15 @@ at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& 
         at::matmul(key, rows(0)).to(at::kFloat).gather(3, buckets.transpose(2, 3));
     scores = scores.add(by_key.transpose(2, 3));
   }
-  scores =
-      scores.mul(scale).masked_fill(padding.to(device), -std::numeric_limits<double>::infinity());
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  scores = scores.mul(scale).masked_fill(padding.to(device), kHidden);
+  if (options.window > 0) {
+    const at::Tensor steps = at::arange(longest, at::TensorOptions(device).dtype(at::kLong));
+    const at::Tensor away = steps.unsqueeze(1).sub(steps).abs();
+    scores = scores.masked_fill(away.gt(options.window), kHidden);
+    // A step of the padding may see nothing.
+    scores = scores.masked_fill(scores.eq(kHidden).all(-1, true), 0);
+  }
   at::Tensor probabilities = at::softmax(scores, -1);
   if (options.dropout > 0) probabilities = Dropout(probabilities, options.dropout, options.seed);
   const at::Tensor mixed = at::matmul(probabilities.to(value.scalar_type()), value);

@@ -14,6 +14,7 @@ struct TextAttentionOptions {
   std::vector<int64_t> ends;  // where the tokens of each sample end
   int64_t heads = 1;
   const RelativeBuckets* buckets = nullptr;  // null: plain attention; outlives the backward pass
+  int64_t window = 0;                        // a token sees those up to so many places away; 0: all
   double dropout = 0;                        // of the attention probabilities
   uint64_t seed = 0;
 };
