@@ -32,6 +32,17 @@ constexpr char kBert[] = R"({"model_type":"bert","vocab_size":100,"hidden_size":
     "num_hidden_layers":2,"num_attention_heads":2,"intermediate_size":32,"hidden_act":"gelu",
     "max_position_embeddings":64,"type_vocab_size":2,"layer_norm_eps":1e-12,"pad_token_id":0})";
 
+constexpr char kDeberta[] = R"({"model_type":"deberta-v2","vocab_size":100,"hidden_size":16,
+    "num_hidden_layers":2,"num_attention_heads":2,"intermediate_size":32,"hidden_act":"gelu",
+    "max_position_embeddings":64,"type_vocab_size":0,"layer_norm_eps":1e-7,"relative_attention":true,
+    "position_buckets":8,"max_relative_positions":-1,"share_att_key":true,"pos_att_type":"p2c|c2p",
+    "norm_rel_ebd":"layer_norm","position_biased_input":false})";
+
+constexpr char kModern[] = R"({"model_type":"modernbert","vocab_size":100,"hidden_size":16,
+    "num_hidden_layers":3,"num_attention_heads":2,"intermediate_size":32,"hidden_activation":"gelu",
+    "max_position_embeddings":64,"norm_eps":1e-5,"global_attn_every_n_layers":2,"local_attention":8,
+    "classifier_pooling":"mean"})";
+
 struct Network {
   const char* name;
   bool by_hand;  // on the CPU: a step uses the buffers of the step before
@@ -73,6 +84,24 @@ const Network kNetworks[] = {
      {},
      24},
     {"bert", false, "text", R"({"architecture":"bert","dropout":0})", 1, 8, {}, 24, kBert},
+    {"deberta",
+     false,
+     "text",
+     R"({"architecture":"deberta_v3","dropout":0})",
+     1,
+     8,
+     {},
+     24,
+     kDeberta},
+    {"modernbert",
+     false,
+     "text",
+     R"({"architecture":"modernbert","dropout":0})",
+     1,
+     8,
+     {},
+     24,
+     kModern},
 };
 
 class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
