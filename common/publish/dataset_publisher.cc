@@ -13,6 +13,7 @@
 #include "common/publish/ended_job.h"
 #include "common/publish/ensemble.h"
 #include "common/publish/publish_lock.h"
+#include "common/publish/second_layer.h"
 
 namespace traind {
 namespace {
@@ -124,6 +125,12 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
     members.push_back(std::move(mapped));
   }
   ASSIGN_OR_RETURN(Ids ids, Ids::Open(answer.ids));
+  std::vector<AnswerPart> joined_parts;
+  for (size_t k = 0; k < members.size(); ++k) {
+    const Member& member = answer.members[k].member;
+    joined_parts.push_back({member.fold, member.fold < 0 ? -1 : member.trial, weights[k]});
+  }
+  const AnswerJoin join(std::move(joined_parts), answer.tuned.powers);
   std::vector<absl::Span<const float>> parts(members.size());
   std::vector<float> joined;
   const auto rows = static_cast<size_t>(answer.rows);
@@ -134,7 +141,7 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
       parts[k] = {members[k].values + begin * outputs, count * outputs};
     }
     joined.resize(count * outputs);
-    Blend(parts, weights, absl::MakeSpan(joined));
+    join.Join(parts, outputs, absl::MakeSpan(joined));
     ApplyTemperature(answer.tuned.temperature, outputs, absl::MakeSpan(joined));
     for (size_t i = 0; i < count; ++i) {
       ASSIGN_OR_RETURN(const absl::string_view id, ids.Next());

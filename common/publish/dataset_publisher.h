@@ -46,12 +46,11 @@ struct DatasetAnswer {
   std::function<void()> progress;
 };
 
-// Averages the members with their weights scaled to sum to 1, and publishes the result unless the
-// standing Prediction has at least as many members (a stand-in counts as none). With fewer members
-// than wanted the quality is DEGRADED, with a stand-in FLOOR, and no score is given, because the
-// other Job's scores do not hold for them.
-// Threads: safe; calls for the same Job wait for each other. Errors: those of Publish;
-// InvalidArgument: there are no members.
+// Joins the members with their weights scaled to sum to 1, as `tuned` says, and publishes the
+// result unless the standing Prediction has at least as many members (a stand-in counts as none).
+// With fewer members than wanted the quality is DEGRADED, with a stand-in FLOOR, and no score is
+// given, because the other Job's scores do not hold for them. Threads: safe; calls for the same Job
+// wait for each other. Errors: those of Publish; InvalidArgument: there are no members.
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now);
 
 }  // namespace traind

@@ -92,6 +92,8 @@ struct PublishedPrediction {
   std::optional<double> left_out_score;  // of the folds left out, on their rows together
   std::optional<double> left_out_floor;  // the floor's on the same rows
   std::vector<WorseModel> worse;
+  // Where a second layer joins the trials: the score out of fold that weights alone would have.
+  std::optional<double> weighed_score;
   std::optional<double> oof_score;    // over the rows that the members cover
   bool comparable = false;            // oof_score covers all folds of the spec
   std::optional<double> test_score;   // if the test file has the target

@@ -165,6 +165,22 @@ bool ReadNumbers(const Json& list, std::vector<double>& to) {
 }
 
 // False: it is damaged.
+bool ParsePowers(const Json& json, std::vector<TrialPower>& powers) {
+  if (!json.is_array()) return false;
+  for (const Json& item : json) {
+    if (!item.is_object() || !item.contains("trial") || !item.contains("exponent") ||
+        !item["trial"].is_number_integer() || !item["exponent"].is_number()) {
+      return false;
+    }
+    const auto trial = item["trial"].get<int64_t>();
+    const double exponent = item["exponent"].get<double>();
+    if (trial < -1 || trial > INT_MAX || !(exponent > 0) || !std::isfinite(exponent)) return false;
+    powers.push_back({static_cast<int>(trial), exponent});
+  }
+  return true;
+}
+
+// False: it is damaged.
 bool ParseQuantiles(const Json& json, Quantiles& quantiles) {
   const auto has = [](const Json& object, const char* key) {
     return object.is_object() && object.contains(key);
@@ -224,6 +240,10 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
   for (const Member& member : manifest.idle) json["idle"].push_back(MemberJson(member));
   if (p.tuned.temperature != 1) json["temperature"] = p.tuned.temperature;
   if (p.tuned.threshold) json["threshold"] = *p.tuned.threshold;
+  for (const TrialPower& power : p.tuned.powers) {
+    json["powers"].push_back({{"trial", power.trial}, {"exponent", power.exponent}});
+  }
+  if (p.weighed_score) json["scores"]["weighed"] = Number(p.weighed_score);
   if (!p.quantiles.levels.empty()) json["quantiles"] = QuantilesJson(p.quantiles);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -250,6 +270,7 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   scores.Read("comparable", p.comparable);
   scores.Read("test", p.test_score);
   scores.Read("floor", p.floor_score);
+  if (top.At("scores").contains("weighed")) scores.Read("weighed", p.weighed_score);
   Fields floor(top.At("floor"));
   floor.Read("model", manifest.floor_model);
   floor.Read("test_sha256", manifest.floor_test_sha256);
@@ -267,6 +288,9 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
     p.tuned.threshold.emplace();
     top.Read("threshold", *p.tuned.threshold);
     if (!std::isfinite(*p.tuned.threshold)) top.Wrong("threshold");
+  }
+  if (json.contains("powers") && !ParsePowers(json["powers"], p.tuned.powers)) {
+    top.Wrong("powers");
   }
   if (json.contains("quantiles") && !ParseQuantiles(json["quantiles"], p.quantiles)) {
     top.Wrong("quantiles");

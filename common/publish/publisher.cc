@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -19,6 +20,7 @@
 #include "common/publish/floor_files.h"
 #include "common/publish/fold_answers.h"
 #include "common/publish/greedy_selection.h"
+#include "common/publish/joined_rows.h"
 #include "common/publish/mask_files.h"
 #include "common/publish/prediction_files.h"
 #include "common/publish/prediction_form.h"
@@ -26,6 +28,7 @@
 #include "common/publish/publish_lock.h"
 #include "common/publish/quantiles.h"
 #include "common/publish/scoring_data.h"
+#include "common/publish/second_layer.h"
 #include "common/publish/tuned.h"
 
 namespace traind {
@@ -36,49 +39,7 @@ bool SameFiles(const Member& a, const Member& b) {
          a.oof_sha256 == b.oof_sha256 && a.test_sha256 == b.test_sha256;
 }
 
-// Out-of-fold values of some training rows.
-struct Covered {
-  std::vector<size_t> rows;   // grouped by fold
-  std::vector<float> values;  // [rows.size(), C]
-};
-
-void AddFloorRows(const ScoringData& scoring, const StandingFloor& floor, int fold,
-                  Covered& covered) {
-  for (const size_t row : scoring.fold_rows[static_cast<size_t>(fold)]) {
-    covered.rows.push_back(row);
-    const auto begin = floor.oof.begin() + static_cast<ptrdiff_t>(row * scoring.columns);
-    covered.values.insert(covered.values.end(), begin,
-                          begin + static_cast<ptrdiff_t>(scoring.columns));
-  }
-}
-
-void AddMemberRows(const ScoringData& scoring, int fold, const FoldAnswer& answer,
-                   Covered& covered) {
-  const auto& rows = scoring.fold_rows[static_cast<size_t>(fold)];
-  covered.rows.insert(covered.rows.end(), rows.begin(), rows.end());
-  covered.values.insert(covered.values.end(), answer.oof.begin(), answer.oof.end());
-}
-
-// A fold's answer: its models, and the floor by its weight where that is above 0.
-struct JoinedFold {
-  const FoldAnswer& answer;
-  const std::optional<StandingFloor>& floor;
-  double floor_weight = 0;
-};
-
-void AddJoinedRows(const ScoringData& scoring, int fold, const JoinedFold& joined,
-                   Covered& covered) {
-  if (joined.floor_weight <= 0 || !joined.floor) {
-    return AddMemberRows(scoring, fold, joined.answer, covered);
-  }
-  Covered of_floor;
-  AddFloorRows(scoring, *joined.floor, fold, of_floor);
-  std::vector<float> values(of_floor.values.size());
-  Blend({joined.answer.oof, of_floor.values}, {1 - joined.floor_weight, joined.floor_weight},
-        absl::MakeSpan(values));
-  covered.rows.insert(covered.rows.end(), of_floor.rows.begin(), of_floor.rows.end());
-  covered.values.insert(covered.values.end(), values.begin(), values.end());
-}
+const std::vector<TrialPower> kNoPowers;
 
 struct LeftOut {
   std::vector<int> folds;  // ascending
@@ -98,7 +59,7 @@ std::vector<int> PoorFolds(const ScoringData& scoring, const std::optional<Stand
     AddFloorRows(scoring, *floor, fold, by_floor);
     rows += by_floor.rows.size();
     if (answer.complete && !scoring.forward) continue;
-    AddJoinedRows(scoring, fold, {answer, floor, answers.floor}, joined);
+    AddJoinedRows(scoring, fold, {answer, floor, answers.floor, kNoPowers}, joined);
     const double floor_score = scoring.OnRows(by_floor.values, by_floor.rows);
     if (!Better(scoring.metric, floor_score, scoring.OnRows(joined.values, joined.rows))) continue;
     poor.push_back(fold);
@@ -118,7 +79,7 @@ LeftOut LeaveOutPoor(const ScoringData& scoring, const std::optional<StandingFlo
   AnswersByFold& members = answers.folds;
   Covered gone, floor_of_gone, together, by_floor_together;
   const auto add = [&](int fold, Covered& values, Covered& by_floor) {
-    AddJoinedRows(scoring, fold, {members.at(fold), floor, answers.floor}, values);
+    AddJoinedRows(scoring, fold, {members.at(fold), floor, answers.floor, kNoPowers}, values);
     AddFloorRows(scoring, *floor, fold, by_floor);
   };
   left_out.folds = PoorFolds(scoring, floor, answers);
@@ -215,27 +176,46 @@ Tuned TuneAnswer(const ScoringData& scoring, const std::optional<StandingFloor>&
   std::vector<FoldToTune> folds;
   for (const auto& [fold, answer] : answers.folds) {
     Covered joined;
-    AddJoinedRows(scoring, fold, {answer, floor, answers.floor}, joined);
+    AddJoinedRows(scoring, fold, {answer, floor, answers.floor, kNoPowers}, joined);
     folds.push_back({std::move(joined.values), scoring.LabelsOf(joined.rows)});
   }
   return Tune(scoring.metric, scoring.columns, folds);
 }
 
+// Chooses a second layer in place of weights and temperature; without powers where it does not
+// gain.
+Tuned LayerOf(const ScoringData& scoring, const std::optional<StandingFloor>& floor,
+              const Answers& answers, const Tuned& weighed) {
+  Tuned layer;
+  if (!answers.trials || !scoring.classes()) return layer;
+  std::list<FoldParts> parts;
+  std::vector<FoldToJoin> folds;
+  for (const auto& [fold, answer] : answers.folds) {
+    parts.push_back(PartsOf(scoring, fold, {answer, floor, answers.floor, kNoPowers}));
+    folds.push_back(parts.back().fold);
+  }
+  layer.powers = ChoosePowers(scoring.metric, scoring.columns, folds, weighed);
+  return layer;
+}
+
 // Combines the test values of the members and the floor by `weights`.
-JoinedValues Join(const EnsembleWeights& weights, const AnswersByFold& members,
-                  const std::optional<StandingFloor>& floor) {
-  std::vector<std::shared_ptr<const TestValues>> parts;
-  std::vector<double> of_parts = weights.members;
+JoinedValues Join(const ScoringData& scoring, const EnsembleWeights& weights,
+                  const AnswersByFold& members, const std::optional<StandingFloor>& floor,
+                  const Tuned& tuned) {
+  std::vector<std::shared_ptr<const TestValues>> values;
+  std::vector<AnswerPart> parts;
   for (const auto& [fold, answer] : members) {
     for (const LoadedMember& model : answer.models) {
-      if (model.test != nullptr) parts.push_back(model.test);
+      parts.push_back({fold, model.member.trial, weights.members[parts.size()]});
+      if (model.test != nullptr) values.push_back(model.test);
     }
   }
   if (weights.floor > 0) {
-    parts.push_back(floor->test);
-    of_parts.push_back(weights.floor);
+    values.push_back(floor->test);
+    parts.push_back({-1, -1, weights.floor});
   }
-  return JoinedValues(std::move(parts), std::move(of_parts));
+  return JoinedValues(std::move(values), AnswerJoin(std::move(parts), tuned.powers),
+                      scoring.columns);
 }
 
 // The answer that Publish has made, but not written yet.
@@ -243,10 +223,12 @@ struct NextAnswer {
   Answers answers;
   std::optional<StandingFloor> floor;
   EnsembleWeights weights;
+  Tuned weighed;  // without a second layer
   Tuned tuned;
 
-  void AddRows(const ScoringData& scoring, int fold, Covered& covered) const {
-    AddJoinedRows(scoring, fold, {answers.folds.at(fold), floor, weights.floor}, covered);
+  void AddRows(const ScoringData& scoring, int fold, const Tuned& by, Covered& covered) const {
+    AddJoinedRows(scoring, fold, {answers.folds.at(fold), floor, weights.floor, by.powers},
+                  covered);
   }
   // Counts the folds that answer and whose first model of trial 0 is complete.
   int Complete() const {
@@ -262,14 +244,18 @@ PublishedPrediction Describe(const PublishRequest& request, const PredictionForm
                              const ScoringData& scoring, const NextAnswer& next,
                              const LeftOut& left_out, const JoinedValues& test_values) {
   PublishedPrediction p;
-  Covered covered;
+  Covered covered, weighed;
   const AnswersByFold& members = next.answers.folds;
   for (const auto& [fold, answer] : members) {
     for (const LoadedMember& model : answer.models) {
       p.members.push_back(model.member);
       p.members.back().weight = next.weights.members[p.members.size() - 1];
     }
-    next.AddRows(scoring, fold, covered);
+    next.AddRows(scoring, fold, next.tuned, covered);
+    if (!next.tuned.powers.empty()) next.AddRows(scoring, fold, next.weighed, weighed);
+  }
+  if (!weighed.rows.empty()) {
+    p.weighed_score = scoring.OnRows(weighed.values, weighed.rows, next.weighed);
   }
   p.floor_weight = next.weights.floor;
   p.tuned = next.tuned;
@@ -311,7 +297,7 @@ bool NotWorse(const PublishRequest& request, const ScoringData& scoring, const N
   std::map<int, std::vector<Member>> by_fold;
   for (const Member& member : standing.members) by_fold[member.fold].push_back(member);
   const auto add_mine = [&](int fold) {
-    if (members.count(fold) > 0) return next.AddRows(scoring, fold, mine);
+    if (members.count(fold) > 0) return next.AddRows(scoring, fold, next.tuned, mine);
     AddFloorRows(scoring, *next.floor, fold, mine);
   };
   if (standing.members.empty()) {
@@ -328,7 +314,8 @@ bool NotWorse(const PublishRequest& request, const ScoringData& scoring, const N
       const std::optional<FoldAnswer> answer = AnswerOf(request, scoring, models);
       if (!answer) continue;
       add_mine(fold);
-      AddJoinedRows(scoring, fold, {*answer, next.floor, standing.floor_weight}, theirs);
+      AddJoinedRows(scoring, fold,
+                    {*answer, next.floor, standing.floor_weight, standing.tuned.powers}, theirs);
     }
   }
   if (mine.rows.empty()) return members.size() > by_fold.size();
@@ -540,8 +527,11 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
         absl::StrCat("job ", request.job, " has neither a floor nor a whole fold prediction"));
   }
   answer.weights = Weigh(form.ensemble, scoring, answer.floor, answer.answers);
-  answer.tuned = TuneAnswer(scoring, answer.floor, answer.answers);
-  const JoinedValues values = Join(answer.weights, answer.answers.folds, answer.floor);
+  answer.weighed = TuneAnswer(scoring, answer.floor, answer.answers);
+  answer.tuned = LayerOf(scoring, answer.floor, answer.answers, answer.weighed);
+  if (answer.tuned.powers.empty()) answer.tuned = answer.weighed;
+  const JoinedValues values =
+      Join(scoring, answer.weights, answer.answers.folds, answer.floor, answer.tuned);
   PredictionManifest next;
   next.job = request.job;
   next.metric = request.metric;

@@ -24,7 +24,8 @@ namespace traind {
 //    of the rows; in a forward split leave out any such fold. Then leave out all folds if the
 //    others score below the floor together, so that the floor answers.
 // 4. Combine the rest as the Job's form says (prediction_form.h).
-// 5. Where trials were weighed, adjust probabilities or labels for the metric's sake (tuned.h).
+// 5. Where trials were weighed, adjust probabilities or labels for the metric's sake (tuned.h), or
+//    join the trials by a second layer (second_layer.h).
 // The new Prediction replaces the standing one if it is not worse on the rows that both cover out
 // of fold, has more complete members, or shares no fold with the standing one although all of that
 // one's folds were considered. The test rows' target is only used for test_score.

@@ -46,20 +46,22 @@ void TestValues::Release(absl::Span<const float> part) const {
   file_->Release({reinterpret_cast<const char*>(part.data()), part.size() * sizeof(float)});
 }
 
-JoinedValues::JoinedValues(std::vector<std::shared_ptr<const TestValues>> parts,
-                           std::vector<double> weights)
+JoinedValues::JoinedValues(std::vector<std::shared_ptr<const TestValues>> parts, AnswerJoin join,
+                           size_t outputs)
     : parts_(std::move(parts)),
-      weights_(std::move(weights)),
+      join_(std::move(join)),
+      outputs_(outputs),
       size_(parts_.empty() ? 0 : parts_[0]->values().size()) {}
 
 void JoinedValues::Read(size_t begin, absl::Span<float> out) const {
-  for (size_t at = 0; at < out.size(); at += kAtOnce) {
-    const auto to = out.subspan(at, kAtOnce);
+  const size_t at_once = std::max<size_t>(1, kAtOnce / outputs_) * outputs_;  // whole rows
+  for (size_t at = 0; at < out.size(); at += at_once) {
+    const auto to = out.subspan(at, at_once);
     std::vector<absl::Span<const float>> spans;
     for (const auto& part : parts_) {
       spans.push_back(part->values().subspan(begin + at, to.size()));
     }
-    Blend(spans, weights_, to);
+    join_.Join(spans, outputs_, to);
     for (size_t k = 0; k < parts_.size(); ++k) parts_[k]->Release(spans[k]);
   }
 }

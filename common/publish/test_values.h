@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/data/table/mapped_file.h"
+#include "common/publish/second_layer.h"
 
 namespace traind {
 
@@ -35,23 +36,25 @@ class TestValues {
   absl::Span<const float> values_;
 };
 
-// The weighted mean of several files' values.
+// The values of several files, joined.
 // Threads: safe to share.
 class JoinedValues {
  public:
-  // parts: all of the same size. weights: one for each part; they sum to 1.
-  JoinedValues(std::vector<std::shared_ptr<const TestValues>> parts, std::vector<double> weights);
+  // parts: all of the same size, those of `join`. outputs: values of a row.
+  JoinedValues(std::vector<std::shared_ptr<const TestValues>> parts, AnswerJoin join,
+               size_t outputs);
 
   size_t size() const { return size_; }
-  // out: the values from `begin` on (Blend in common/publish/ensemble.h). Nothing of the parts
-  // stays in memory.
+  // out: the values from `begin` on, which is the begin of a row. Nothing of the parts stays in
+  // memory.
   void Read(size_t begin, absl::Span<float> out) const;
   // Returns all of them.
   std::vector<float> Read() const;
 
  private:
   const std::vector<std::shared_ptr<const TestValues>> parts_;
-  const std::vector<double> weights_;
+  const AnswerJoin join_;
+  const size_t outputs_;
   size_t size_ = 0;
 };
 

@@ -12,15 +12,28 @@
 
 namespace traind {
 
+// How much a trial counts in a second layer (second_layer.h).
+struct TrialPower {
+  int trial = 0;  // -1: the floor
+  double exponent = 0;
+
+  friend bool operator==(const TrialPower& a, const TrialPower& b) {
+    return a.trial == b.trial && a.exponent == b.exponent;
+  }
+};
+
 struct Tuned {
   // Probabilities are taken to the power 1 / temperature and scaled to sum to 1.
   double temperature = 1;
   // With two classes, the second one is the label where its probability is at least this; unset:
   // the more probable one is.
   std::optional<double> threshold;
+  // Trials are joined by a second layer in place of their weights; the temperature is 1 then.
+  // Empty: there is none.
+  std::vector<TrialPower> powers = {};
 
   friend bool operator==(const Tuned& a, const Tuned& b) {
-    return a.temperature == b.temperature && a.threshold == b.threshold;
+    return a.temperature == b.temperature && a.threshold == b.threshold && a.powers == b.powers;
   }
   friend bool operator!=(const Tuned& a, const Tuned& b) { return !(a == b); }
 };

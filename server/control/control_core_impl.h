@@ -331,6 +331,8 @@ class ControlCore::Impl {
   void AdvanceFinalizing(JobEntry& entry);
   void NoteLeftOut(JobEntry& entry);
   void NoteModelsLeftOut(JobEntry& entry);
+  // Tells that a second layer joins the trials, with the scores that it was chosen by.
+  void NoteSecondLayer(JobEntry& entry);
   void Conclude(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;

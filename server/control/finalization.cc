@@ -352,6 +352,7 @@ void ControlCore::Impl::NoteLeftOut(JobEntry& entry) {
   if (!job.prediction) return;
   const PublishedPrediction& answer = *job.prediction;
   NoteModelsLeftOut(entry);
+  NoteSecondLayer(entry);
   std::set<int> answering, left_out(answer.left_out.begin(), answer.left_out.end());
   for (const Member& member : answer.members) {
     answering.insert(member.fold);
@@ -391,6 +392,16 @@ void ControlCore::Impl::NoteModelsLeftOut(JobEntry& entry) {
                       absl::StrJoin(out, ", "),
                       unnamed > 0 ? absl::StrCat(" and ", unnamed, " more") : ""),
          CountText(members + worse.size(), "model"), AnswerText(members, "model"));
+}
+
+void ControlCore::Impl::NoteSecondLayer(JobEntry& entry) {
+  const Job& job = entry.view();
+  const PublishedPrediction& answer = *job.prediction;
+  if (answer.tuned.powers.empty() || !answer.oof_score || !answer.weighed_score) return;
+  DecideOnce(entry, {TrialNote::kLayer},
+             absl::StrCat(job.spec.metric, " out of fold is ", *answer.oof_score,
+                          " by a second layer and ", *answer.weighed_score, " by weights"),
+             "the trials are joined by their weights");
 }
 
 void ControlCore::Impl::Conclude(JobEntry& entry) {

@@ -24,6 +24,7 @@ constexpr NoteText kNotes[] = {
     {TrialNote::kWorse, true, "trial ", " gets no more folds", " gets no more folds"},
     {TrialNote::kNoGain, false, "more time is not expected to gain", "", ""},
     {TrialNote::kNoneFits, false, "no further model fits", "", ""},
+    {TrialNote::kLayer, false, "a second layer joins the trials", "", ""},
 };
 
 std::vector<int64_t> AttemptsIn(absl::string_view text) {

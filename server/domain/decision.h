@@ -23,6 +23,7 @@ struct TrialNote {
     kWorse,     // trial `number` gets no more folds
     kNoGain,    // no more are begun: they are not expected to gain
     kNoneFits,  // no more are begun: there is too little time
+    kLayer,     // a second layer joins them
   };
   Kind kind = kNone;
   int number = 0;  // 0: the kind has none

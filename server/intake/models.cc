@@ -102,6 +102,11 @@ absl::StatusOr<v1::ModelSet> ModelsOf(const Job& source,
     if (floor_is_kept) floor_weight = members.empty() ? 1 : told->floor_weight;
     if (told->tuned.temperature != 1) set.set_temperature(told->tuned.temperature);
     if (told->tuned.threshold) set.set_threshold(*told->tuned.threshold);
+    for (const TrialPower& power : told->tuned.powers) {
+      v1::TrialPower& to = *set.add_powers();
+      to.set_trial(power.trial);
+      to.set_exponent(power.exponent);
+    }
     AddQuantiles(told->quantiles, set);
   } else {
     for (const Task& task : source.tasks) {

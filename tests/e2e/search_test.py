@@ -1,6 +1,11 @@
 """search: other settings of a model, end to end: drawn, tried, killed, taken over, told."""
+import json
+import math
+import os
+import struct
+
 from tests.cases import case, main
-from tests.e2e.harness import House
+from tests.e2e.harness import House, rows_of
 
 
 def search_of(house, method, trials=8, budget="40s", **changes):
@@ -143,6 +148,55 @@ def _():
                     by_fold.setdefault(member["fold"], []).append((member["weight"], point["value"]))
             means = [sum(w * v for w, v in drops) / sum(w for w, _ in drops) for drops in by_fold.values()]
             assert of["folds"] == len(means) and abs(of["drop"] - sum(means) / len(means)) < 1e-9, (of, by_fold)
+
+
+def floats(path, columns):
+    """The rows of a float32 array in a file."""
+    with open(path, "rb") as f:
+        data = f.read()
+    values = [value for value, in struct.iter_unpack("<f", data[data.index(b"\n") + 1:])]
+    return [values[at:at + columns] for at in range(0, len(values), columns)]
+
+
+@case("Later rows are joined by a second layer, from a file and one by one", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        spec = search_of(house, "random", trials=3)
+        spec["predictions"] = {"ensemble": "mean"}  # all three answer
+        job = house.submit(spec, "--wait")
+        members = job["predictions"]["members"]
+        assert job["state"] == "SUCCEEDED" and len(members) == 6, job
+        # The Job's own layer, or none, is replaced by one that is known.
+        results = house.results(job["id"])
+        manifest_path = os.path.join(results, "current", "manifest.json")
+        with open(manifest_path, encoding="utf-8") as f:
+            manifest = json.load(f)
+        exponents = {0: 0.5, 1: 1.5, 2: 0.25}
+        manifest["powers"] = [{"trial": trial, "exponent": power} for trial, power in exponents.items()]
+        with open(manifest_path, "w", encoding="utf-8") as f:
+            json.dump(manifest, f)
+        expected = [[0.0] * 3 for _ in range(120)]
+        for fold in (0, 1):
+            logs = [[0.0] * 3 for _ in expected]
+            for member in members:
+                if member["fold"] == fold:
+                    for log, row in zip(logs, floats(f"{results}/attempts/{member['attempt']}/test.npy", 3)):
+                        for c, p in enumerate(row):
+                            log[c] += exponents[member["trial"]] * math.log(p)
+            for to, log in zip(expected, logs):
+                for c in range(3):
+                    to[c] += math.exp(log[c]) / sum(map(math.exp, log)) / 2
+
+        house.json("predict", job["id"], "--data", f"{house.data}/test400.csv", "--out", f"{house.root}/later.csv")
+        header, *rows = rows_of(f"{house.root}/later.csv")
+        at = [i for i, name in enumerate(header) if name.startswith("p_")]
+        answered = house.json("predict", job["id"], "--rows", f"{house.data}/test400.csv")["rows"]
+        assert len(rows) == len(answered) == 120, (len(rows), len(answered))
+        for row, one, want in zip(rows, answered, expected):
+            for i, c in zip(at, range(3)):
+                assert abs(float(row[i]) - want[c]) < 1e-4, (row, want)
+                assert abs(one["probabilities"][c] - want[c]) < 1e-4, (one, want)
 
 
 @case("Mistakes in a search name their place before anything runs")

@@ -30,6 +30,9 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
   spec.comparable = set.comparable;
   spec.tuned.temperature = set.temperature.value_or(1);
   spec.tuned.threshold = set.threshold;
+  for (const plain::TrialPower& power : set.powers) {
+    spec.tuned.powers.push_back({static_cast<int>(power.trial), power.exponent});
+  }
   spec.quantiles.levels = set.quantiles.levels;
   for (const plain::TargetOffsetSet& from : set.quantiles.targets) {
     spec.quantiles.targets.push_back({from.at, from.offsets, from.not_negative});

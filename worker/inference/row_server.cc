@@ -50,6 +50,7 @@ RowServer::~RowServer() = default;
 
 absl::Status RowServer::LoadModels() {
   absl::Status status;
+  std::vector<AnswerPart> parts;
   nlohmann::json members = nlohmann::json::array();
   for (const ModelChoice& choice : spec_.models) {
     auto model = LoadRowModel(task_.state_dir, choice, task_.threads);
@@ -73,6 +74,7 @@ absl::Status RowServer::LoadModels() {
                        {"step", (*model)->step()},
                        {"weight", choice.weight}});
     weights_.push_back(choice.weight);
+    parts.push_back({choice.fold, choice.fold < 0 ? -1 : choice.trial, choice.weight});
     models_.push_back(*std::move(model));
   }
   if (!models_.empty() && models_[0]->series() != nullptr) {
@@ -87,7 +89,11 @@ absl::Status RowServer::LoadModels() {
         absl::StrCat("no model of job ", spec_.from, " can predict: ", status.message()));
   }
   ScaleToOne(weights_);
-  for (size_t k = 0; k < weights_.size(); ++k) members[k]["weight"] = weights_[k];
+  for (size_t k = 0; k < weights_.size(); ++k) {
+    members[k]["weight"] = weights_[k];
+    parts[k].weight = weights_[k];
+  }
+  join_ = AnswerJoin(std::move(parts), spec_.tuned.powers);
   members_ = members.dump();
   quality_ = models_.size() == spec_.models.size() ? spec_.quality : Quality::kDegraded;
   schema_ = models_[0]->input();
@@ -211,7 +217,7 @@ absl::Status RowServer::PredictBatch(const Batch& batch, std::vector<float>& val
   }
   for (const std::vector<float>& out : model_values) parts.push_back(out);
   values.resize(size);
-  Blend(parts, weights_, absl::MakeSpan(values));
+  join_.Join(parts, schema_.outputs(), absl::MakeSpan(values));
   ApplyTemperature(spec_.tuned.temperature, schema_.outputs(), absl::MakeSpan(values));
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/publish/second_layer.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/row_model.h"
 #include "worker/rank_protocol/messages.h"
@@ -55,6 +56,7 @@ class RowServer {
   InputSchema schema_;
   std::vector<std::unique_ptr<RowModel>> models_;
   std::vector<double> weights_;
+  AnswerJoin join_;
   std::string members_;  // JSON
   Quality quality_ = Quality::kNone;
   std::map<std::vector<std::string>, std::unique_ptr<FeatureReader>> readers_;

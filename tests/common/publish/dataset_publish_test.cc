@@ -146,6 +146,26 @@ TEST_F(DatasetPublishTest, LaterRowsAreAdjustedAsTheModelsOwnAnswerWas) {
   EXPECT_EQ(manifest->tuned, answer.tuned);
 }
 
+TEST_F(DatasetPublishTest, LaterRowsAreJoinedByTheSecondLayerOfTheModelsOwnAnswer) {
+  MemberValues first = Answered(0, 1, {0, 0, 0}), second = Answered(1, 2, {0, 0, 0});
+  second.member.fold = 0;
+  second.member.trial = 4;
+  ASSERT_TRUE(
+      WriteNpy(first.path, {3, 2}, std::vector<float>{0.5f, 0.5f, 0.8f, 0.2f, 0.8f, 0.2f}).ok());
+  ASSERT_TRUE(
+      WriteNpy(second.path, {3, 2}, std::vector<float>{0.5f, 0.5f, 0.5f, 0.5f, 0.8f, 0.2f}).ok());
+  DatasetAnswer answer = Answer({first, second}, 2);
+  answer.tuned.powers = {{0, 0.5}, {4, 0.5}};
+  answer.columns = {"id", {"y"}, {"no", "yes"}};
+  ASSERT_TRUE(PublishDataset(answer, kNow).ok());
+  // 0.8 x 0.5 and 0.2 x 0.5 to the power 1/2 are as 2 to 1.
+  EXPECT_EQ(Standing(),
+            "id,y,p_no,p_yes\na,no,0.5,0.5\n\"b,c\",no,0.666667,0.333333\n,no,0.8,0.2\n");
+  const auto manifest = ReadStandingPrediction(state_, kJob);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(manifest->tuned, answer.tuned);
+}
+
 TEST_F(DatasetPublishTest, LaterRowsHaveTheQuantilesOfTheModelsOwnAnswer) {
   DatasetAnswer answer = Answer({Answered(0, 1, {1, 2, 3})}, 1);
   answer.columns = {"id", {"y"}, {}, {}, {{0.25, 0.75}, {{{1, 3}, {-1, 1, -2, 4}, false}}}};

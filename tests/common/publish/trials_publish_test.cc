@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "common/publish/prediction_form.h"
 #include "common/publish/prediction_manifest.h"
@@ -113,7 +114,7 @@ TEST_F(TrialsPublishTest, ModelsWithoutAWeightAreKeptForLaterAnswers) {
 TEST_F(TrialsPublishTest, WithOneTrialTheManifestAndTheAnswerAreAsWithoutTrials) {
   MustPublish(Request(PutAll(0, 4, 0.9f)));
   const std::string text = *ReadFile(InState(CurrentLink(kJob)) + "/" + kManifestFile);
-  for (const char* key : {"idle", "temperature", "threshold", "quantiles"}) {
+  for (const char* key : {"idle", "temperature", "threshold", "quantiles", "powers", "weighed"}) {
     EXPECT_THAT(text, Not(HasSubstr(absl::StrCat("\"", key, "\"")))) << key;
   }
 }
@@ -191,9 +192,92 @@ TEST_F(TrialsPublishTest, WhatAdjustsAnAnswerIsReadBackFromTheManifest) {
   std::string wrong = EncodeManifest(manifest);
   wrong.replace(wrong.find("1.25"), 4, "-1.0");
   EXPECT_EQ(ParseManifest(wrong, "manifest.json").status().code(), absl::StatusCode::kDataLoss);
+  manifest.prediction.tuned = {1, {}, {{-1, 0.25}, {3, 0.875}}};
+  manifest.prediction.weighed_score = 0.5;
+  const auto layer = ParseManifest(EncodeManifest(manifest), "manifest.json");
+  ASSERT_TRUE(layer.ok()) << layer.status();
+  EXPECT_EQ(layer->prediction.tuned, manifest.prediction.tuned);
+  EXPECT_EQ(layer->prediction.weighed_score, 0.5);
+  wrong = EncodeManifest(manifest);
+  wrong.replace(wrong.find("0.875"), 5, "-0.87");
+  EXPECT_EQ(ParseManifest(wrong, "manifest.json").status().code(), absl::StatusCode::kDataLoss);
   wrong = EncodeManifest(manifest);
   wrong.replace(wrong.find("2.5"), 3, "0.5");  // places ascend
   EXPECT_EQ(ParseManifest(wrong, "manifest.json").status().code(), absl::StatusCode::kDataLoss);
+}
+
+// A Job of many rows with two trials that know of the label from sources of their own.
+class SecondLayerPublishTest : public TrialsPublishTest {
+ protected:
+  static constexpr int kManyRows = 3600;
+  SecondLayerPublishTest() {
+    std::mt19937 random(5);
+    std::normal_distribution<float> normal;
+    std::uniform_real_distribution<float> uniform;
+    std::string train = "a,y\n", test = "id,a,y\n";
+    std::vector<int16_t> folds;
+    for (int row = 0; row < kManyRows; ++row) {
+      float logit = 0;
+      for (std::vector<float>& of_trial : yes_) {
+        of_trial.push_back(2 * normal(random));
+        logit += of_trial.back();
+      }
+      const bool yes = uniform(random) < 1 / (1 + std::exp(-logit));
+      absl::StrAppend(&train, row, ",", Label(yes ? 1 : 0), "\n");
+      folds.push_back(static_cast<int16_t>(row % kFolds));
+    }
+    for (int i = 0; i < kTestRows; ++i) absl::StrAppend(&test, "x", i, ",", i, ",", Label(i), "\n");
+    MakeTable(train, test);
+    EXPECT_TRUE(WriteNpy(InState(FoldsPath(kJob)), {kManyRows}, folds).ok());
+    Floor floor;
+    floor.model = "prior";
+    floor.score = 0.7;
+    floor.oof.shape = {kManyRows, 2};
+    floor.oof.values.assign(2 * kManyRows, 0.5f);
+    floor.test.shape = {kTestRows, 2};
+    floor.test.values.assign(2 * kTestRows, 0.5f);
+    EXPECT_TRUE(WriteFloor(state_, kJob, floor, [] { return absl::OkStatus(); }).ok());
+  }
+  // On the test rows trial 0 says 0.8 for "no", trial 1 0.5.
+  Member Put(int fold, int trial) {
+    Member member = PutTrial(fold, trial, 10 * (trial + 1) + fold, 4, trial == 0 ? 0.8f : 0.5f);
+    std::vector<float> oof;
+    for (int row = fold; row < kManyRows; row += kFolds) {
+      const float yes = 1 / (1 + std::exp(-yes_[trial][static_cast<size_t>(row)]));
+      Add(oof, 1 - yes);
+    }
+    member.oof_sha256 = PublisherTest::Put(member.oof, EncodeNpy({kManyRows / kFolds, 2}, oof));
+    return member;
+  }
+
+ private:
+  std::vector<float> yes_[2];  // the logarithms of the odds
+};
+
+TEST_F(SecondLayerPublishTest, ItJoinsTheTrialsOutOfFoldAndOnTheTestRows) {
+  PublishRequest request = Request();
+  request.metric = "logloss";
+  for (int fold = 0; fold < kFolds; ++fold) {
+    for (const int trial : {0, 1}) request.members.push_back(Put(fold, trial));
+  }
+  const PublishedPrediction p = MustPublish(request);
+  ASSERT_EQ(p.tuned.powers.size(), 2u);
+  EXPECT_EQ(p.tuned.temperature, 1);
+  EXPECT_NEAR(p.tuned.powers[0].exponent, 1, 0.3);
+  ASSERT_TRUE(p.oof_score.has_value() && p.weighed_score.has_value());
+  EXPECT_LT(*p.oof_score, 0.97 * *p.weighed_score);
+  const double odds = std::pow(4, p.tuned.powers[0].exponent);
+  const std::string csv = Csv();
+  const size_t at = csv.find("x1,no,") + 6;
+  EXPECT_NEAR(std::stod(csv.substr(at)), odds / (1 + odds), 1e-5) << csv;
+  EXPECT_NEAR(SumOfWeights(p), 1, 1e-12);
+  // The same models again change nothing, also if the Worker knows of none of them any more.
+  EXPECT_FALSE(MustPublish(request).changed);
+  request.members.clear();
+  const PublishedPrediction again = MustPublish(request);
+  EXPECT_FALSE(again.changed);
+  EXPECT_EQ(again.tuned, p.tuned);
+  EXPECT_EQ(again.weighed_score, p.weighed_score);
 }
 
 }  // namespace

@@ -215,6 +215,25 @@ TEST_F(TrialsTest, AnIdleSlotIsExplainedWhileTheLastModelTrains) {
   EXPECT_EQ(h.Stored(id).decisions.size(), decisions) << "told once";
 }
 
+TEST_F(TrialsTest, ASecondLayerIsToldWithTheScoresThatItWasChosenBy) {
+  const std::string id = Begin(1);
+  for (int task = 1; task <= 7; ++task) ASSERT_NO_FATAL_FAILURE(Train(id, task));
+  const int64_t last = h.AttemptOf(id, 8);
+  h.Say(last, h.Started(10));
+  h.Say(last, h.Saved(true, true, 0.9, 5));
+  h.Say(last, h.Ended());
+  PublishedPrediction joined = CoreHarness::Prediction(++h.number, Quality::kFull, h.now);
+  joined.tuned.powers = {{0, 0.5}, {2, 0.75}};
+  joined.oof_score = 0.25;
+  joined.weighed_score = 0.5;
+  h.Step({Published{id, joined, false}});
+  ASSERT_EQ(h.State(id), JobState::kSucceeded);
+  const std::vector<std::string> decided = Decided(id);
+  EXPECT_EQ(std::count(decided.begin(), decided.end(), "a second layer joins the trials"), 1);
+  EXPECT_THAT(h.Stored(id).decisions.back().cause,
+              HasSubstr("accuracy out of fold is 0.25 by a second layer and 0.5 by weights"));
+}
+
 // ---- Of a search --------------------------------------------------------------
 
 class SearchTest : public TrialsTest {
@@ -320,6 +339,8 @@ TEST_F(SearchTest, ATrialThatWaitsAtARungMayGoOn) {
   EXPECT_THAT(Decided(id), ::testing::Not(::testing::Contains("more time is not expected to gain")))
       << "trial 1 has an open fold";
   ASSERT_NO_FATAL_FAILURE(Train(id, 4, 0.88));
+  EXPECT_EQ(h.TaskOf(id, 5).trial, 2) << "the other slot has run ahead of the rung";
+  ASSERT_NO_FATAL_FAILURE(Train(id, 5, 0.88));
   EXPECT_EQ(Decided(id).back(), "more time is not expected to gain");
 }
 
