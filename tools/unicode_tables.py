@@ -93,8 +93,8 @@ namespace traind {{
     put("Accents", "CharacterRange", ranges(sorted(c for c, to in stripped.items() if not to)))
     plain = {c: to for c, to in stripped.items() if to}
     put("WithoutAccents", "CharacterRun", runs({c: to[0] for c, to in plain.items() if len(to) == 1}))
-    several = [[c] + to + [0] * (3 - len(to)) for c, to in sorted(plain.items()) if len(to) != 1]
-    assert all(len(item) == 4 for item in several)
+    several = [[c, to + [0] * (3 - len(to))] for c, to in sorted(plain.items()) if len(to) != 1]
+    assert all(len(to) == 3 for _, to in several)
     put("SeveralWithoutAccents", "CharacterParts", several)
     lower = changed(normalizers.Lowercase(), POINTS)
     assert {c: to for c, to in lower.items() if len(to) != 1} == {0x130: [0x69, 0x307]}
