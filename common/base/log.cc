@@ -131,7 +131,8 @@ void AppendEscaped(absl::string_view text, bool json, std::string& line) {
       return;
     }
     if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppendFormat(&line, json ? "\\u%04x" : "\\x%02x", byte);
+      json ? absl::StrAppendFormat(&line, "\\u%04x", byte)
+           : absl::StrAppendFormat(&line, "\\x%02x", byte);
     } else if (json && (c == '"' || c == '\\')) {
       line.append(1, '\\').append(1, c);
     } else {

@@ -4,7 +4,8 @@
 #
 #   tests/fuzz/run.sh [--seconds 60] [TARGET...]     such as words_fuzz; none: all of them
 #
-# Prints a line for each target, {"target": ..., "runs": ..., "seconds": ..., "findings": ...}, and at last
+# Prints a line for each target, {"target": ..., "runs": ..., "seconds": ..., "findings": ...} or
+# {"target": ..., "built": false}, and at last
 # {"targets": N, "findings": N}. Inputs that break one are kept in the folder that FUZZ_FINDINGS names
 # (fuzz-findings if unset). Exit 1 if there are findings or a target does not build.
 set -euo pipefail
@@ -48,7 +49,10 @@ total=0 copied=0
 for target in "${targets[@]}"; do
   path=${target#//}
   name=${target##*:}
-  [[ -x $binaries/${path/:/\/} ]] || continue
+  if [[ ! -x $binaries/${path/:/\/} ]]; then
+    printf '{"target": "%s", "built": false}\n' "$name"
+    continue
+  fi
   work=$(mktemp -d)
   while read -r file; do
     file=${file#//}
