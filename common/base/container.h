@@ -1,5 +1,5 @@
 // What the container of this process leaves it of the machine: limits of control groups (cgroups v1
-// and v2), as Docker, Kubernetes, Slurm and systemd set them.
+// and v2), as Docker, Kubernetes, Slurm and systemd set them. Threads: safe.
 #pragma once
 
 #include <cstdint>

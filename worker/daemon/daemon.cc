@@ -90,8 +90,9 @@ Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction p
       worker_id_(absl::StrCat(Hostname(), "-", Sha256Hex(options_.state_dir).substr(0, 8))),
       boot_id_(RandomId()),
       timer_fd_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
-      core_(WithStateDir(options_), slots_, [] { return AvailableMemory(); },
-            [port = options_.port] { return PortIsFree(port) ? port : ReservePort(); }),
+      core_(
+          WithStateDir(options_), slots_, [] { return AvailableMemory(); },
+          [port = options_.port] { return PortIsFree(port) ? port : ReservePort(); }),
       client_(std::move(client)),
       carrier_(std::move(carrier)),
       compared_(carrier_ == nullptr),
@@ -443,6 +444,7 @@ std::vector<int64_t> Daemon::RunningAttempts() const {
 void Daemon::LookAtWork(absl::Duration now) {
   if (now < look_at_work_) return;
   look_at_work_ = now + kLookAtWork;
+  memory_.Look();
   for (const ProcessId id : core_.Watched()) {
     const auto found = children_.find(id);
     if (found == children_.end()) continue;

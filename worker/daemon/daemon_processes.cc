@@ -21,7 +21,7 @@ constexpr int kLinesPerTurn = 1000;
 
 void Daemon::ReadChildren(absl::Duration now) {
   more_lines_ = false;
-  std::optional<bool> ran_out;  // of memory, since the last turn in which a process was killed
+  std::optional<bool> ran_out;  // of memory; one answer for all that were killed
   for (auto it = children_.begin(); it != children_.end();) {
     const ProcessId id = it->first;
     Running& running = it->second;

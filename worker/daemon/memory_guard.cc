@@ -30,9 +30,12 @@ PrivateMemory PrivateMemoryOf(pid_t pid) {
   return memory;
 }
 
+void MemoryGuard::Look() { before_ = std::exchange(seen_, kills_()); }
+
 bool MemoryGuard::RanOut() {
   const int64_t kills = kills_();
-  const bool ran_out = kills > std::exchange(seen_, kills);
+  const bool ran_out = kills > before_;
+  before_ = seen_ = kills;
   short_ = short_ || ran_out;
   return ran_out;
 }

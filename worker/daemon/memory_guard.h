@@ -24,14 +24,18 @@ struct PrivateMemory {
 };
 PrivateMemory PrivateMemoryOf(pid_t pid);
 
+// Tells whether memory ran out, and limits processes.
 // Threads: confined to one.
 class MemoryGuard {
  public:
   // kills: processes that the kernel has ended so far because memory ran out.
   explicit MemoryGuard(std::function<int64_t()> kills = [] { return OutOfMemoryKills(); })
-      : kills_(std::move(kills)), seen_(kills_()) {}
+      : kills_(std::move(kills)), before_(kills_()), seen_(before_) {}
 
-  // Whether the kernel has ended a process for lack of memory since the last call.
+  // To be called about once a second: what the kernel ended before the last call but one, such as
+  // a process of somebody else, explains no later death.
+  void Look();
+  // Whether the kernel has ended a process for lack of memory since then, or since the last RanOut.
   bool RanOut();
   // Whether it ever did.
   bool short_of_memory() const { return short_; }
@@ -43,7 +47,7 @@ class MemoryGuard {
 
  private:
   const std::function<int64_t()> kills_;
-  int64_t seen_;
+  int64_t before_, seen_;  // kills at the last Look but one, and at the last
   bool short_ = false;
 };
 

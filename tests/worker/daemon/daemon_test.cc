@@ -358,8 +358,11 @@ TEST_F(DaemonTest, AShutdownMessageSavesReportsAndEnds) {
 }
 
 TEST_F(DaemonTest, ARankThatTheKernelEndsForLackOfMemoryIsNoDeathOfItsOwn) {
-  std::atomic<int64_t> kills{3};
-  options_.out_of_memory_kills = [&kills] { return kills.load(); };
+  std::atomic<int64_t> kills{3}, looks{0};
+  options_.out_of_memory_kills = [&kills, &looks] {
+    ++looks;
+    return kills.load();
+  };
   coordinator_->Start();
   StartDaemon();
   coordinator_->Send(Start(7, R"({"script":["started","signal:9"]})"));
@@ -370,10 +373,17 @@ TEST_F(DaemonTest, ARankThatTheKernelEndsForLackOfMemoryIsNoDeathOfItsOwn) {
   for (const std::filesystem::path& rank : Ranks()) {
     EXPECT_EQ(ReadFile(rank / "oom_score_adj").value_or(""), "500\n") << "traind ends after it";
   }
-  coordinator_->Send(Stop(8, v1::StopAttempt::ABORT));
-  coordinator_->WaitForEnded(8);
+  ++kills;  // a process of somebody else, some seconds before
+  const int64_t before = looks;
+  ASSERT_TRUE(Eventually([&] { return looks >= before + 2; }));
+  ASSERT_FALSE(Ranks().empty());
+  for (const std::filesystem::path& rank : Ranks()) {
+    kill(std::stoi(rank.filename().string()), SIGKILL);
+  }
+  EXPECT_EQ(coordinator_->WaitForEnded(8).reason(), v1::ATTEMPT_END_REASON_RANK_DIED);
 
-  coordinator_->Send(Start(9, R"({"script":["started","train:5","signal:9"]})"));
+  coordinator_->Send(Start(9, R"({"script":["started","train:50","signal:9"]})"));
+  ASSERT_TRUE(coordinator_->WaitForProgress());
   ++kills;
   const v1::Ended ended = coordinator_->WaitForEnded(9);
   EXPECT_EQ(ended.reason(), v1::ATTEMPT_END_REASON_OUT_OF_MEMORY);

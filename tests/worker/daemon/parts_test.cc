@@ -17,6 +17,7 @@
 #include "common/base/cores.h"
 #include "worker/daemon/backoff.h"
 #include "worker/daemon/devices.h"
+#include "worker/daemon/memory_guard.h"
 #include "worker/daemon/outbox.h"
 #include "worker/daemon/process_work.h"
 #include "worker/daemon/publish_schedule.h"
@@ -550,6 +551,27 @@ TEST(DevicesTest, VisibleDevicesAreChosenAsCudaDoes) {
   EXPECT_EQ(names("0,-1,1"), "A") << "ends at the first that is not there";
   EXPECT_EQ(names("3"), "");
   EXPECT_EQ(names(""), "");
+}
+
+TEST(MemoryGuardTest, OnlyAKillOfTheLastSecondsExplainsADeath) {
+  int64_t kills = 7;
+  MemoryGuard guard([&kills] { return kills; });
+  EXPECT_FALSE(guard.RanOut());
+  kills = 8;  // a process of somebody else
+  guard.Look();
+  guard.Look();
+  EXPECT_FALSE(guard.RanOut());
+  EXPECT_FALSE(guard.short_of_memory());
+  kills = 9;
+  guard.Look();  // before the death is noticed
+  EXPECT_TRUE(guard.RanOut());
+  EXPECT_FALSE(guard.RanOut());
+  EXPECT_TRUE(guard.short_of_memory());
+}
+
+TEST(MemoryGuardTest, ASlotsShareIsOfWhatIsFreeAndOfWhatTheOthersHave) {
+  EXPECT_EQ(MemoryShare(600, 400, 2), 450);
+  EXPECT_EQ(MemoryShare(1000, 0, 1), 900);
 }
 
 TEST(DevicesTest, WhereADriverIsItsDevicesAreComplete) {
