@@ -226,6 +226,8 @@ class ControlCore::Impl {
   LiveAttempt& AddLive(LiveAttempt live);
   // With its last part the Attempt goes, too.
   void ErasePart(AttemptIt it, AttemptPart& part);
+  // Its Worker does not run it.
+  void LosePart(AttemptIt it, AttemptPart& part);
   void SetMissingBy(const LiveAttempt& live, AttemptPart& part, absl::Time by);
   // Predictions that its Worker has published and could not tell of.
   void TakePublishedMember(JobEntry& entry, int task);

@@ -196,6 +196,7 @@ struct WorkerState {
   uint64_t session = 0;
   bool attached = false;
   bool expected = false;  // attached, or gone for less than a lease
+  absl::Time attached_at = absl::InfinitePast();
   absl::Time last_seen;
   absl::Time row_at = absl::InfinitePast();  // when its row was last stored
   std::vector<Slot> slots;

@@ -26,7 +26,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
   worker.hostname = std::move(event.hostname);
   worker.session = event.session;
   worker.attached = true;
-  worker.last_seen = now_;
+  worker.attached_at = worker.last_seen = now_;
   worker.slots = std::move(event.slots);
   if (std::exchange(worker.leaving, false)) NoteMode(worker);
   worker.own_folder = event.own_folder;
@@ -109,10 +109,17 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
     const auto it = attempts_.find(id);
     LiveAttempt& live = it->second;
     AttemptPart* const part = live.PartOn(worker.id);
+    const bool listed = Lists(event.running_attempts, live.id);
+    // The Worker has repeated its facts before this, and a start on an earlier stream that it did
+    // not get is gone. One that leaves says so before its facts.
+    if (live.open && !listed && !event.leaving && live.started_at < worker.attached_at) {
+      LosePart(it, *part);
+      continue;
+    }
     // The message of an Attempt that began or ended just now may have crossed the heartbeat.
     const absl::Time settled = (live.open ? live.started_at : live.closed_at) + absl::Seconds(2);
     if (now_ < settled) continue;
-    if (Lists(event.running_attempts, live.id)) {
+    if (listed) {
       SetMissingBy(live, *part, absl::InfiniteFuture());
       if (!live.open) AbortStale(worker.id, live.id, "this Attempt is over");
     } else if (!live.open) {
@@ -178,13 +185,17 @@ void ControlCore::Impl::CheckWorkers() {
     const auto it = attempts_.find(id);
     for (AttemptPart& part : it->second.parts) {
       if (part.first_rank != first_rank) continue;
-      if (it->second.open) {
-        EndAttempt(it->second, AttemptEndReason::kWorkerLost, "its worker does not run it");
-      }
-      ErasePart(it, part);
+      LosePart(it, part);
       break;
     }
   }
+}
+
+void ControlCore::Impl::LosePart(AttemptIt it, AttemptPart& part) {
+  if (it->second.open) {
+    EndAttempt(it->second, AttemptEndReason::kWorkerLost, "its worker does not run it");
+  }
+  ErasePart(it, part);
 }
 
 absl::Time ControlCore::Impl::NextWorkerCheck() const {

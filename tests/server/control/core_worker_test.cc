@@ -67,6 +67,63 @@ TEST(WorkerTest, AStartThatNeverArrivedIsTriedAgainSoon) {
   EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
 }
 
+// The facts without an Ack come before the first heartbeat of a connection: nothing else is on its
+// way.
+TEST(WorkerTest, AStartThatNeverArrivedIsTriedAgainAtTheFirstHeartbeat) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.now += absl::Milliseconds(50);
+  r.h.Attach("w", 1, {});
+  r.h.Step({WorkerHeartbeat{"w", r.h.session, {}}});
+  EXPECT_EQ(r.h.Stored(r.id).attempts.back().end_reason, AttemptEndReason::kWorkerLost);
+  r.h.Wait(absl::Milliseconds(250));
+  EXPECT_GT(r.h.AttemptOf(r.id, 1), r.attempt);
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+}
+
+TEST(WorkerTest, AnEndThatIsToldBeforeTheFirstHeartbeatCounts) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.now += absl::Milliseconds(50);
+  r.h.Attach("w", 1, {});
+  r.h.Say(r.attempt, r.h.Saved(true, true));
+  r.h.Say(r.attempt, r.h.Ended());
+  r.h.Step({WorkerHeartbeat{"w", r.h.session, {}}});
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kDone);
+}
+
+// It says so before it repeats its facts.
+TEST(WorkerTest, TheFirstHeartbeatOfAWorkerThatLeavesLosesNothing) {
+  Running r;
+  r.h.Step({WorkerDetached{"w", r.h.session}});
+  r.h.now += absl::Milliseconds(50);
+  r.h.Attach("w", 1, {});
+  r.h.Step({WorkerHeartbeat{"w", r.h.session, {}, /*leaving=*/true}});
+  r.h.Say(r.attempt, r.h.Saved(true, true));
+  r.h.Say(r.attempt, r.h.Ended());
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kDone);
+}
+
+// A traind that lives for 300 ms at a time: the data are read all the same.
+TEST(WorkerTest, AStartThatWasLostDoesNotWaitForATraindThatLives) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  const int64_t lost = h.AttemptOf(id, 0);  // traind was killed before it had told the Worker
+  std::vector<int64_t> running;
+  for (int life = 0; life < 3 && running.empty(); ++life) {
+    h.now += absl::Milliseconds(20);
+    h.Crash();
+    h.starts.clear();
+    h.Attach("w", 1, running);
+    h.Step({WorkerHeartbeat{"w", h.session, running}});
+    h.Wait(absl::Milliseconds(280));
+    for (const StartCommand& start : h.starts) running.push_back(start.attempt);
+  }
+  ASSERT_FALSE(running.empty());
+  EXPECT_GT(running.back(), lost);
+}
+
 TEST(WorkerTest, SilenceForALeaseLosesIt) {
   Running r;
   r.h.Wait(absl::Seconds(14));

@@ -239,6 +239,8 @@ TEST_F(DaemonTest, FactsWithoutAnAckAreSentAgainInOrderAfterAReconnect) {
   coordinator_->Start();
   ASSERT_TRUE(coordinator_->WaitFor([](const auto& messages) { return messages.size() == 9; }));
   EXPECT_THAT(Sequences(coordinator_->messages()), ElementsAre(1, 2, 3, 4, 5, 2, 3, 4, 5));
+  EXPECT_EQ(coordinator_->facts_before_a_heartbeat(), 4)
+      << "what a heartbeat does not list has told all that it will";
   ASSERT_TRUE(coordinator_->WaitForHellos(2));
   const std::vector<v1::Hello> hellos = coordinator_->hellos();
   EXPECT_THAT(hellos[1].running_attempts(), ElementsAre(7, 8)) << "to be adopted";

@@ -33,6 +33,8 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
     v1::CoordinatorMessage reply;
     if (message.has_hello()) {
       hellos_.push_back(message.hello());
+      facts_first_ = 0;
+      beaten_ = false;
       stream_ = stream;
       context_ = context;
       reply.mutable_welcome()->set_lease_ms(15'000);
@@ -40,12 +42,14 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
       if (welcomes_) stream->Write(reply);
     } else if (message.has_heartbeat()) {
       heartbeat_ = message.heartbeat();
+      beaten_ = true;
       if (heartbeat_.leaving() && !ended_) left_first_ = true;
     } else if (message.sequence() == 0) {
       ++progress_;
       last_progress_ = message.report().progress();
     } else {
       messages_.push_back(message);
+      facts_first_ += !beaten_;
       if (message.report().has_ended()) ended_ = true;
       reply.mutable_ack()->set_sequence(message.sequence());
       if (acks_) stream->Write(reply);
@@ -104,6 +108,12 @@ v1::Heartbeat FakeCoordinator::last_heartbeat() {
 bool FakeCoordinator::told_of_leaving_first() {
   std::unique_lock<std::mutex> lock(mutex_);
   return left_first_;
+}
+
+int FakeCoordinator::facts_before_a_heartbeat() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  Await(lock, [this] { return beaten_; });
+  return facts_first_;
 }
 
 int64_t FakeCoordinator::progress_count() {

@@ -40,6 +40,8 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   v1::Heartbeat last_heartbeat();
   // Whether a Heartbeat has told that the Worker leaves before any Ended came.
   bool told_of_leaving_first();
+  // How many facts came on the newest stream before its first Heartbeat; waits for that.
+  int facts_before_a_heartbeat();
   int64_t progress_count();
 
   // Waits until it is true of messages(); false: not within 20 s.
@@ -67,6 +69,8 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   bool reads_ = true;
   bool ended_ = false;
   bool left_first_ = false;
+  bool beaten_ = false;  // a Heartbeat came on this stream
+  int facts_first_ = 0;
   Stream* stream_ = nullptr;
   grpc::ServerContext* context_ = nullptr;
   std::vector<v1::WorkerMessage> messages_;
