@@ -13,6 +13,7 @@
 
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/publish/standing_rules.h"
 #include "common/publish/trial_selection.h"
 
 namespace traind {
@@ -244,10 +245,7 @@ class Chooser {
           const std::vector<Member>& standing)
       : request_(request), scoring_(scoring), candidates_(request.members) {
     candidates_.insert(candidates_.end(), standing.begin(), standing.end());
-    std::stable_sort(candidates_.begin(), candidates_.end(), [](const Member& a, const Member& b) {
-      return std::make_tuple(a.complete, a.attempt, a.epochs_done) >
-             std::make_tuple(b.complete, b.attempt, b.epochs_done);
-    });
+    std::stable_sort(candidates_.begin(), candidates_.end(), TakenBefore);
   }
 
   // Only the files of models that answer are read as a whole. Where one is damaged, the choice is

@@ -29,15 +29,11 @@
 #include "common/publish/quantiles.h"
 #include "common/publish/scoring_data.h"
 #include "common/publish/second_layer.h"
+#include "common/publish/standing_rules.h"
 #include "common/publish/tuned.h"
 
 namespace traind {
 namespace {
-
-bool SameFiles(const Member& a, const Member& b) {
-  return a.fold == b.fold && a.trial == b.trial && a.seed == b.seed &&
-         a.oof_sha256 == b.oof_sha256 && a.test_sha256 == b.test_sha256;
-}
 
 const std::vector<TrialPower> kNoPowers;
 
@@ -281,10 +277,7 @@ PublishedPrediction Describe(const PublishRequest& request, const PredictionForm
   const bool all = static_cast<int>(members.size()) == request.spec_folds;
   p.comparable = all || members.empty();
   p.test_score = scoring.OnTest(test_values, next.tuned);
-  const int complete = next.Complete() + left_out.complete;
-  p.quality =
-      complete == request.spec_folds && !request.plan_cut ? Quality::kFull : Quality::kDegraded;
-  if (members.empty()) p.quality = Quality::kFloor;
+  p.quality = QualityOf(request, members.size(), next.Complete() + left_out.complete);
   return p;
 }
 
@@ -323,65 +316,21 @@ bool NotWorse(const PublishRequest& request, const ScoringData& scoring, const N
                  scoring.OnRows(mine.values, mine.rows, next.tuned));
 }
 
-// Whether every fold of the standing Prediction was considered for the next one, too.
-bool AllConsidered(const PublishedPrediction& standing, const AnswersByFold& members,
-                   const std::vector<int>& left_out) {
-  return std::all_of(standing.members.begin(), standing.members.end(), [&](const Member& member) {
-    return members.count(member.fold) > 0 ||
-           std::count(left_out.begin(), left_out.end(), member.fold) > 0;
-  });
-}
-
-// Counts the folds that answered in the standing Prediction and whose first model of trial 0 was
-// complete, whether that model had a weight or not.
-int CompleteFolds(const PredictionManifest& standing) {
-  std::set<int> answering, complete;
-  const auto add = [&complete](const Member& member) {
-    if (!IsExtra(member) && member.complete) complete.insert(member.fold);
-  };
-  for (const Member& member : standing.prediction.members) {
-    answering.insert(member.fold);
-    add(member);
-  }
-  for (const Member& member : standing.idle) add(member);
-  return static_cast<int>(std::count_if(answering.begin(), answering.end(),
-                                        [&](int fold) { return complete.count(fold) > 0; }));
-}
-
-// Whether both answer with the same models, of several trials also with the same weights.
-bool SameModels(const PublishedPrediction& a, const PublishedPrediction& b, bool trials) {
-  constexpr double kRounding = 1e-9;
-  return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
-                    [trials](const Member& x, const Member& y) {
-                      return SameFiles(x, y) && x.complete == y.complete &&
-                             (!trials || std::abs(x.weight - y.weight) < kRounding);
-                    });
-}
-
 // Whether `next` replaces the standing Prediction.
 bool Replaces(const PublishRequest& request, const ScoringData& scoring, const NextAnswer& answer,
               const PublishedPrediction& next, const PredictionManifest& standing_manifest) {
   const PublishedPrediction& standing = standing_manifest.prediction;
-  const AnswersByFold& members = answer.answers.folds;
-  if (next.members.empty() && standing.members.empty()) {
-    if (answer.floor->test_sha256 == standing_manifest.floor_test_sha256) return false;
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    return !Better(scoring.metric, standing.oof_score.value_or(kNone),
-                   next.oof_score.value_or(kNone));
-  }
-  if (SameModels(next, standing, answer.answers.trials) && next.tuned == standing.tuned) {
-    return next.quality > standing.quality;
-  }
-  if (answer.Complete() > CompleteFolds(standing_manifest)) return true;
-  // No fold is in both. `next` was chosen on the rows of all folds, including the standing ones, so
-  // that choice knows more than a comparison on the standing ones' rows alone.
-  const bool disjoint =
-      std::none_of(standing.members.begin(), standing.members.end(),
-                   [&members](const Member& member) { return members.count(member.fold) > 0; });
-  if (!standing.members.empty() && disjoint && AllConsidered(standing, members, next.left_out)) {
-    return true;
-  }
-  return NotWorse(request, scoring, answer, standing);
+  NextStanding made{&next, {}, answer.Complete(), answer.answers.trials};
+  for (const auto& [fold, models] : answer.answers.folds) made.folds.insert(fold);
+  return traind::Replaces(
+      made, standing, standing_manifest.idle,
+      [&] {
+        constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+        return answer.floor->test_sha256 != standing_manifest.floor_test_sha256 &&
+               !Better(scoring.metric, standing.oof_score.value_or(kNone),
+                       next.oof_score.value_or(kNone));
+      },
+      [&] { return NotWorse(request, scoring, answer, standing); });
 }
 
 // Returns the standing Prediction, with what the answer that does not replace it tells of models
