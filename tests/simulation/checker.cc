@@ -135,6 +135,7 @@ void Checker::Read(const json& r) {
     if (it != ranks_.end()) {
       it->second.to = t;
       if (it->second.epochs >= 0) it->second.epochs = r.value("epochs", -1.0);
+      it->second.stepped = r.value("stepped", true);
     }
   } else if (kind == "short_epoch") {
     shortened_.insert(r["attempt"].get<int64_t>());
@@ -155,6 +156,8 @@ void Checker::Read(const json& r) {
     job.quality_on_disk = r["quality"];
   } else if (kind == "commit_refused") {
     Violation("the store refused a commit: ", r["error"].get<std::string>());
+  } else if (kind == "worker_spins") {
+    Violation("the loop of ", r["worker"].get<std::string>(), " turns without end");
   } else if (kind == "unacknowledged") {
     Violation("attempt ", r["attempt"].get<int64_t>(), ": fact ", r["sequence"].get<int64_t>(),
               " was never acknowledged");

@@ -121,6 +121,9 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
         window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.8;
     // Nothing is lost with a model of a further trial, whose steps may be long.
     const bool further = last["spec_trials"] > 1 && last["tasks"][attempt[1].get<size_t>()][5] != 0;
+    // Nor with one that had not begun to train when it was told to stop.
+    const auto rank = ranks_.find(attempt[0].get<int64_t>());
+    if (rank != ranks_.end() && !rank->second.stepped) continue;
     if (fits && !further && !truth["changed"] && attempt[1] > 0 && attempt[3] == "DEADLINE") {
       Violation("job ", id, ": without any fault attempt ", attempt[0].dump(),
                 " was cut off at the deadline");

@@ -43,6 +43,7 @@ class Checker {
     int64_t from = 0, to = -1;
     double epochs = -1;  // that its fold has; negative: none is known
     int world_size = 1;
+    bool stepped = true;  // before it ended
   };
   // A Rank must be given these, by what was stored when its Attempt was.
   struct Given {

@@ -74,6 +74,11 @@ void SimCoordinator::Deliver(uint64_t session, Event event) {
   Post(std::move(event));
 }
 
+void SimCoordinator::AdoptPrediction(uint64_t session, const std::string& job) {
+  const auto standing = disk_->Standing(job);
+  if (standing) Deliver(session, Published{job, *standing, true});
+}
+
 void SimCoordinator::StreamLost(const std::string& worker, uint64_t session) {
   if (streams_.erase(session) == 0 || !up()) return;
   Post(WorkerDetached{worker, session});

@@ -35,6 +35,8 @@ class SimCoordinator {
   uint64_t Open(const std::string& worker);
   // A message of a stream arrives.
   void Deliver(uint64_t session, Event event);
+  // A Worker says on a stream that it has published by itself.
+  void AdoptPrediction(uint64_t session, const std::string& job);
   // traind notices that a stream is gone.
   void StreamLost(const std::string& worker, uint64_t session);
   void WorkerProcessDied(const std::string& worker);

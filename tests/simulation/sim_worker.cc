@@ -9,6 +9,63 @@
 #include "tests/simulation/sim_rank.h"
 
 namespace traind::simulation {
+namespace {
+
+namespace rp = rank_protocol;
+
+constexpr absl::Duration kLookAtWork = absl::Seconds(1);
+constexpr absl::Duration kAckTime = absl::Milliseconds(100);
+constexpr absl::Duration kStopGrace = absl::Seconds(5);
+constexpr absl::Duration kFlushWait = absl::Seconds(1);
+// A loop that does not let time pass.
+constexpr int kMostSpins = 1000;
+
+// Simulated Jobs last seconds, so that what hangs is found sooner than on a real machine.
+worker::WorkerCoreOptions CoreOptionsFor(const std::vector<Slot>& slots) {
+  worker::WorkerCoreOptions options;
+  options.state_dir = "/state";
+  options.cores = static_cast<int>(slots.size());
+  options.min_silence = absl::Seconds(4);
+  options.start_silence = absl::Seconds(5);
+  options.prepare_silence = absl::Seconds(5);
+  options.prepare_stall = absl::Seconds(2);
+  options.exchange_timeout = absl::Seconds(5);
+  return options;
+}
+
+// The command as it comes over the wire.
+worker::TaskStart TaskOf(const StartCommand& command, absl::Duration deadline_at,
+                         absl::Duration stop_at) {
+  const Job& job = *command.job;
+  worker::TaskStart task;
+  task.attempt = command.attempt;
+  task.job = job.id;
+  task.kind =
+      command.kind == TaskKind::kPrepare ? worker::TaskKind::kPrepare : worker::TaskKind::kTrain;
+  const auto trial = static_cast<size_t>(command.trial);
+  task.model = trial < job.spec.trials.size() ? job.spec.trials[trial].kind : "mlp";
+  task.deadline_at = deadline_at;
+  task.metric = job.spec.metric;
+  task.spec_folds = job.spec.folds;
+  task.plan_cut = command.plan_cut;
+  if (command.kind == TaskKind::kPrepare) return task;
+  task.stop_at = stop_at;
+  task.fold = command.fold;
+  task.trial = command.trial;
+  task.seed = command.seed;
+  task.slots = command.slots;
+  task.world_size = command.world_size;
+  task.first_rank = command.first_rank;
+  task.table = job.table.table;
+  task.epochs = command.epochs;
+  task.row_share = command.row_share;
+  task.batch = command.batch;
+  task.resume = command.resume;
+  task.checkpoint_every = job.spec.checkpoint_every;
+  return task;
+}
+
+}  // namespace
 
 SimWorker::SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
                      const std::map<std::string, JobTruth>* truths, const Faults* faults,
@@ -23,26 +80,33 @@ SimWorker::SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
 // ---- the process and its stream ----
 
 void SimWorker::StartProcess() {
-  if (alive_) return;
-  alive_ = true;
+  if (alive()) return;
   ++boots_;
   next_sequence_ = 1;
+  std::vector<worker::Slot> slots(options_.slots.size(), {"cpu", "", "", int64_t{1} << 30});
+  core_ = std::make_unique<worker::WorkerCore>(
+      CoreOptionsFor(options_.slots), std::move(slots), [] { return int64_t{64} << 30; },
+      [] { return 4000; });
+  core_->Disconnected(Now());
   world_->Record("worker_start")["worker"] = options_.id;
+  Poke();
   Connect();
 }
 
 void SimWorker::Kill() {
-  if (!alive_) return;
-  alive_ = false;
+  if (!alive()) return;
   world_->Record("worker_end")["worker"] = options_.id;
-  for (auto& [attempt, rank] : ranks_) {
-    rank->over = true;
-    RecordEnd(*rank);
-    LeaveGang(*rank, false);
+  for (const auto& [id, process] : processes_) {
+    StopsWorking(id);
+    process->Vanish();
   }
-  ranks_.clear();
+  core_.reset();
+  parts_.clear();
+  processes_.clear();
   kept_.clear();
-  published_alone_.clear();
+  poked_ = false;
+  armed_ = absl::InfiniteDuration();
+  leave_by_.reset();
   BreakLink(true, absl::ZeroDuration());
   if (options_.standalone) {
     world_->After(absl::Milliseconds(world_->chance.Int(10, 300)),
@@ -52,25 +116,34 @@ void SimWorker::Kill() {
 
 void SimWorker::BreakLink(bool seen_by_traind, absl::Duration for_so_long) {
   if (session_ == 0) return;
-  const uint64_t session = std::exchange(session_, 0);
+  const uint64_t session = session_;
+  CloseStream();
   const absl::Duration notice =
       seen_by_traind ? absl::Milliseconds(world_->chance.Int(1, 5)) : absl::Seconds(60);
   world_->After(notice, [this, session] { coordinator_->StreamLost(options_.id, session); });
-  if (alive_) {
+  if (alive()) {
     world_->After(for_so_long, [this] { Connect(); });
   }
 }
 
+void SimWorker::CloseStream() {
+  session_ = 0;
+  connected_ = false;
+  if (!alive()) return;
+  core_->Disconnected(Now());
+  Poke();
+}
+
 void SimWorker::StreamClosed(uint64_t session) {
   if (session != session_) return;
-  session_ = 0;
-  if (alive_) {
+  CloseStream();
+  if (alive()) {
     world_->After(absl::Milliseconds(world_->chance.Int(50, 800)), [this] { Connect(); });
   }
 }
 
 void SimWorker::Connect() {
-  if (!alive_ || session_ != 0) return;
+  if (!alive() || session_ != 0) return;
   session_ = coordinator_->Open(options_.id);
   if (session_ == 0) {
     world_->After(absl::Milliseconds(world_->chance.Int(50, 800)), [this] { Connect(); });
@@ -82,63 +155,73 @@ void SimWorker::Connect() {
   hello.session = session_;
   hello.hostname = options_.id;
   hello.slots = options_.slots;
-  hello.running_attempts = Running();
+  hello.running_attempts = core_->RunningAttempts();
   hello.address = options_.address;
   Send(std::move(hello));
-  for (const Kept& fact : kept_) Transmit(fact);
-  for (const std::string& job : published_alone_) {
-    const auto standing = disk_->Standing(job);
-    if (standing) Send(Published{job, *standing, true});
-  }
-  published_alone_.clear();
-  for (const auto& [attempt, rank] : ranks_) {
-    if (rank->gathered) Send(GangReady{options_.id, session_, attempt, 4000});
-  }
-  Heartbeat(session_);
+  world_->After(absl::Microseconds(world_->chance.Int(200, 4000)),
+                [this, session = session_] { Welcomed(session); });
 }
 
-void SimWorker::Heartbeat(uint64_t session) {
-  if (session != session_ || !alive_) return;
-  Send(WorkerHeartbeat{options_.id, session_, Running()});
-  world_->After(options_.heartbeat, [this, session] { Heartbeat(session); });
+void SimWorker::Welcomed(uint64_t session) {
+  if (!alive() || session != session_) return;
+  connected_ = true;
+  next_heartbeat_ = Now();
+  core_->Connected(Now());
+  if (core_->leaving()) Heartbeat();
+  for (Kept& fact : kept_) {
+    fact.since = Now();
+    Transmit(fact);
+  }
+  Poke();
 }
 
-std::vector<int64_t> SimWorker::Running() const {
-  std::vector<int64_t> running;
-  for (const auto& [attempt, rank] : ranks_) running.push_back(attempt);
-  return running;
+// How long the oldest fact has been without an Ack.
+absl::Duration SimWorker::Waiting() const {
+  return kept_.empty() ? absl::ZeroDuration() : Now() - kept_.front().since;
+}
+
+void SimWorker::Deliver(std::function<void()> message) {
+  last_delivery_ =
+      std::max(last_delivery_, world_->now() + absl::Microseconds(world_->chance.Int(100, 2000)));
+  world_->At(last_delivery_, [this, session = session_, message = std::move(message)] {
+    // Messages that were on their way when the stream broke are lost.
+    if (session == session_) message();
+  });
 }
 
 void SimWorker::Send(Event event) {
-  const uint64_t session = session_;
-  last_delivery_ =
-      std::max(last_delivery_, world_->now() + absl::Microseconds(world_->chance.Int(100, 2000)));
-  world_->At(last_delivery_, [this, session, event = std::move(event)]() mutable {
-    // Messages that were on their way when the stream broke are lost.
-    if (session == session_) coordinator_->Deliver(session, std::move(event));
+  Deliver([this, session = session_, event = std::move(event)] {
+    coordinator_->Deliver(session, event);
   });
 }
 
 void SimWorker::Transmit(const Kept& kept) {
-  Send(WorkerFact{options_.id, session_, kept.sequence, kept.attempt, kept.fact});
+  if (const auto* report = std::get_if<worker::ReportAction>(&kept.what)) {
+    return Send(WorkerFact{options_.id, session_, kept.sequence, report->attempt, report->fact});
+  }
+  const std::string& job = std::get<worker::ReportPublishedAction>(kept.what).job;
+  Deliver([this, session = session_, job, sequence = kept.sequence] {
+    coordinator_->AdoptPrediction(session, job);
+    coordinator_->Deliver(session, WorkerFact{options_.id, session, sequence, 0, std::nullopt});
+  });
 }
 
-void SimWorker::Say(int64_t attempt, facts::Fact fact, bool keep) {
-  Kept kept{keep ? next_sequence_++ : 0, attempt, std::move(fact), world_->now()};
-  if (session_ != 0) Transmit(kept);
-  if (!keep) return;
-  kept_.push_back(std::move(kept));
-  if (session_ != 0 && world_->chance.Happens(faults_->duplicates)) {
+void SimWorker::Say(decltype(Kept::what) what) {
+  kept_.push_back({next_sequence_++, std::move(what), world_->now(), Now()});
+  if (!connected_) return;
+  Transmit(kept_.back());
+  if (world_->chance.Happens(faults_->duplicates)) {
     for (const Kept& again : kept_) Transmit(again);
   }
 }
 
 void SimWorker::RecordUnacknowledged() {
-  if (!alive_ || session_ == 0) return;
+  if (!alive() || !connected_) return;
   for (const Kept& fact : kept_) {
     if (world_->now() - fact.said_at < absl::Seconds(5)) continue;
     nlohmann::json& record = world_->Record("unacknowledged");
-    record["attempt"] = fact.attempt;
+    const auto* report = std::get_if<worker::ReportAction>(&fact.what);
+    record["attempt"] = report != nullptr ? report->attempt : 0;
     record["sequence"] = fact.sequence;
   }
 }
@@ -147,157 +230,256 @@ void SimWorker::RecordUnacknowledged() {
 
 void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Duration remaining,
                         absl::Duration stop_in) {
-  if (session != session_ || !alive_) return;
-  auto rank = std::make_shared<Rank>();
-  rank->attempt = command.attempt;
-  rank->job = command.job;
-  rank->truth = &truths_->at(command.job->request_id);
-  rank->trial = command.trial;
-  if (command.trial > 0) {
-    rank->truth = &rank->truth->trials[static_cast<size_t>(command.trial) - 1];
-  }
-  rank->kind = command.kind;
-  rank->fold = command.fold;
-  rank->seed = command.seed;
-  rank->deadline = world_->now() + remaining;
-  rank->stop_at = world_->now() + stop_in;
-  rank->epochs = command.epochs;
-  rank->row_share = command.row_share;
-  rank->plan_cut = command.plan_cut;
-  rank->checkpoint_at = world_->now();
-  if (!command.resume.empty()) {
-    rank->epochs_done = disk_->checkpoints.at(command.resume);
-    rank->damaged = world_->chance.Happens(faults_->damaged);
-  }
-  ranks_[command.attempt] = rank;
-  nlohmann::json& record = world_->Record(command.first_rank == 0 ? "rank_start" : "part_start");
-  record["attempt"] = command.attempt;
-  record["worker"] = options_.id;
-  record["job"] = command.job->id;
-  record["fold"] = command.fold;
-  record["slots"] = command.slots;
-  record["resume"] = command.resume;
-  record["batch"] = command.batch;
-  record["world_size"] = command.world_size;
-  Chance& chance = world_->chance;
-  if (remaining != absl::InfiniteDuration()) {
-    Schedule(*rank, remaining, &SimWorker::AtDeadline, false);
-  }
-  if (command.world_size < command.job->spec.slots && command.kind == TaskKind::kTrain) {
-    const double slower = static_cast<double>(command.job->spec.slots) / command.world_size;
-    rank->smaller = std::make_shared<JobTruth>(*rank->truth);
-    rank->smaller->step_s *= slower;
-    rank->smaller->evaluate_s *= slower;
-    rank->smaller->predict_s *= slower;
-    rank->truth = rank->smaller.get();
-  }
-  if (command.kind == TaskKind::kPrepare) {
-    Schedule(*rank, absl::Seconds(rank->truth->read_s * chance.Uniform(0.9, 1.2)),
-             &SimWorker::Read);
-  } else if (command.world_size > static_cast<int>(command.slots.size())) {
-    JoinGang(command, rank);
-  } else {
-    Schedule(*rank, absl::Seconds(rank->truth->start_s * chance.Uniform(0.8, 1.3)),
-             &SimWorker::Begin);
-    ArmStop(*rank);
-  }
-  if (chance.Happens(faults_->rank_dies)) {
-    Schedule(*rank, absl::Seconds(chance.LogUniform(0.02, 20)), &SimWorker::Die, false);
-  } else if (chance.Happens(faults_->rank_hangs)) {
-    Schedule(*rank, absl::Seconds(chance.LogUniform(0.02, 20)), &SimWorker::Hang, false);
-  }
+  if (!Hears(session)) return;
+  core_->Start(TaskOf(command, Now() + remaining, Now() + stop_in), Now());
+  Poke();
 }
 
 void SimWorker::Receive(uint64_t session, const StopCommand& command) {
-  if (session != session_ || !alive_) return;
-  const auto it = ranks_.find(command.attempt);
-  if (it == ranks_.end()) return;
-  Rank& rank = *it->second;
-  if (command.mode == StopMode::kAbort) {
-    return End(rank, AttemptEndReason::kCancelledByUser, "aborted");
-  }
-  if (rank.hung || rank.stopping) return;
-  if (rank.first_rank > 0) {  // it follows rank 0
-    if (command.mode == StopMode::kDrop) {
-      Schedule(rank, absl::Seconds(10), &SimWorker::DropPart, false);
-    }
-    return;
-  }
-  if (command.mode == StopMode::kDrop) {
-    rank.stopped_for = AttemptEndReason::kShutdown;
-    rank.stopping = true;
-    ++rank.chain;
-    Schedule(rank, absl::Milliseconds(world_->chance.Int(5, 50)), &SimWorker::Dropped);
-  } else {
-    rank.stopped_for = AttemptEndReason::kFinishedByUser;
-    StopTraining(rank);
-  }
+  if (!Hears(session)) return;
+  const worker::StopMode mode = command.mode == StopMode::kPredict ? worker::StopMode::kPredict
+                                : command.mode == StopMode::kDrop  ? worker::StopMode::kDrop
+                                                                   : worker::StopMode::kAbort;
+  core_->Stop(command.attempt, mode, command.reason, command.why, Now());
+  Poke();
 }
 
 void SimWorker::Receive(uint64_t session, const MeetCommand& command) {
-  if (session != session_ || !alive_) return;
-  const auto it = ranks_.find(command.attempt);
-  if (it == ranks_.end() || std::exchange(it->second->met, true)) return;
-  if (it->second->first_rank > 0 || it->second->stopping || it->second->hung) return;
-  world_->Record("gang_begin")["attempt"] = command.attempt;
-  Begin(*it->second);
+  if (!Hears(session)) return;
+  core_->Meet(command.attempt, command.host, command.port, Now());
+  Poke();
 }
 
 void SimWorker::Receive(uint64_t session, const ReplanCommand& command, absl::Duration remaining,
                         absl::Duration stop_in) {
-  if (session != session_ || !alive_) return;
-  const auto it = ranks_.find(command.attempt);
-  if (it == ranks_.end()) return;
-  Rank& rank = *it->second;
-  if (command.epochs > 0) rank.epochs = command.epochs;
-  if (command.row_share > 0 && command.row_share != rank.row_share) {
-    rank.row_share = command.row_share;
-    if (rank.in_epoch && !rank.probing && !rank.stopping && !rank.hung) {
-      ++rank.chain;
-      AwaitEpoch(rank);
-    }
-  }
-  rank.plan_cut = command.plan_cut;
-  const absl::Time deadline = world_->now() + remaining;
-  if (deadline != rank.deadline) {
-    rank.deadline = deadline;
-    if (remaining != absl::InfiniteDuration()) {
-      Schedule(rank, remaining, &SimWorker::AtDeadline, false);
-    }
-  }
-  if (stop_in == absl::InfiniteDuration() || rank.first_rank > 0) return;
-  rank.stop_at = world_->now() + stop_in;
-  ArmStop(rank);
+  if (!Hears(session)) return;
+  core_->Replan(command.attempt, command.epochs, command.row_share, Now() + stop_in,
+                Now() + remaining, command.plan_cut, Now());
+  Poke();
 }
 
 void SimWorker::Receive(uint64_t session, const AckCommand& command) {
-  if (session != session_ || !alive_) return;
+  if (!Hears(session)) return;
   while (!kept_.empty() && kept_.front().sequence <= command.sequence) {
-    const Kept& kept = kept_.front();
-    const auto* saved = std::get_if<facts::FoldSaved>(&kept.fact);
+    const auto* report = std::get_if<worker::ReportAction>(&kept_.front().what);
+    const auto* saved = report != nullptr ? std::get_if<facts::FoldSaved>(&report->fact) : nullptr;
     if (saved != nullptr && saved->last) {
-      nlohmann::json& record = world_->Record("acked_fold");
-      record["attempt"] = kept.attempt;
+      world_->Record("acked_fold")["attempt"] = report->attempt;
     }
     kept_.pop_front();
   }
 }
 
 void SimWorker::Receive(uint64_t session, const ShutdownCommand&) {
-  if (session != session_ || !alive_) return;
-  const int boot = boots_;
-  world_->After(absl::Milliseconds(world_->chance.Int(200, 800)), [this, boot] {
-    if (boot == boots_) Kill();
+  if (!Hears(session)) return;
+  core_->Shutdown(kStopGrace, Now());
+  Heartbeat();
+  Poke();
+}
+
+// ---- the loop ----
+
+void SimWorker::Poke() {
+  if (std::exchange(poked_, true)) return;
+  world_->After(absl::ZeroDuration(), [this, boot = boots_] {
+    if (!alive() || boot != boots_) return;
+    poked_ = false;
+    Turn();
   });
 }
 
-void SimWorker::Schedule(Rank& rank, absl::Duration delay, void (SimWorker::*step)(Rank&),
-                         bool chain) {
-  const auto it = ranks_.find(rank.attempt);
-  if (it == ranks_.end()) return;
-  world_->After(delay, [this, held = it->second, step, chain, link = rank.chain] {
-    if (held->over || (chain && link != held->chain)) return;
-    (this->*step)(*held);
+void SimWorker::Turn() {
+  spins_ = last_turn_ == Now() ? spins_ + 1 : 0;
+  last_turn_ = Now();
+  if (spins_ == kMostSpins) {
+    world_->Record("worker_spins")["worker"] = options_.id;
+    return;
+  }
+  LookAtWork();
+  core_->Tick(Now(), Waiting() >= kAckTime);
+  Act();
+  if (connected_ && Now() >= next_heartbeat_) Heartbeat();
+  CheckStream();
+  LeaveIfDone();
+  if (alive()) Arm();
+}
+
+absl::Duration SimWorker::NextWakeup() const {
+  absl::Duration next = core_->NextWakeup();
+  if (connected_) next = std::min(next, next_heartbeat_);
+  if (!core_->Watched().empty()) next = std::min(next, look_at_work_);
+  if (!kept_.empty()) {
+    const absl::Duration since = kept_.front().since;
+    if (Now() < since + kAckTime) next = std::min(next, since + kAckTime);
+    if (connected_) next = std::min(next, since + options_.lease);
+  }
+  return leave_by_ ? std::min(next, *leave_by_) : next;
+}
+
+void SimWorker::Arm() {
+  const absl::Duration next = std::max(NextWakeup(), Now());
+  if (next >= armed_) return;
+  armed_ = next;
+  world_->At(absl::UnixEpoch() + next, [this, next, boot = boots_] {
+    if (!alive() || boot != boots_ || armed_ != next) return;
+    armed_ = absl::InfiniteDuration();
+    Turn();
+  });
+}
+
+void SimWorker::LookAtWork() {
+  if (Now() < look_at_work_) return;
+  look_at_work_ = Now() + kLookAtWork;
+  for (const worker::ProcessId id : core_->Watched()) {
+    const auto process = processes_.find(id);
+    if (process != processes_.end() && process->second->works()) core_->Worked(id, Now());
+  }
+}
+
+void SimWorker::Heartbeat() {
+  if (!connected_) return;
+  next_heartbeat_ = Now() + options_.heartbeat;
+  Send(WorkerHeartbeat{options_.id, session_, core_->RunningAttempts(), core_->leaving()});
+}
+
+// traind takes nothing: another stream may reach it.
+void SimWorker::CheckStream() {
+  if (!connected_ || Waiting() < options_.lease) return;
+  for (Kept& fact : kept_) fact.since = Now();
+  BreakLink(true, absl::Milliseconds(world_->chance.Int(50, 800)));
+}
+
+void SimWorker::LeaveIfDone() {
+  if (!core_->done()) return;
+  if (!leave_by_) leave_by_ = Now() + kFlushWait;
+  if (kept_.empty() || !connected_ || Now() >= *leave_by_) Kill();
+}
+
+void SimWorker::Act() {
+  for (std::vector<worker::Action> actions = core_->TakeActions(); !actions.empty();
+       actions = core_->TakeActions()) {
+    for (worker::Action& action : actions) Perform(action);
+  }
+}
+
+void SimWorker::Perform(worker::Action& action) {
+  if (const auto* spawn = std::get_if<worker::SpawnAction>(&action)) {
+    Spawn(*spawn);
+  } else if (const auto* send = std::get_if<worker::SendAction>(&action)) {
+    SendToProcess(*send);
+  } else if (const auto* kill = std::get_if<worker::KillAction>(&action)) {
+    const auto process = processes_.find(kill->process);
+    if (process != processes_.end()) process->second->Kill();
+  } else if (auto* publish = std::get_if<worker::PublishAction>(&action)) {
+    Publish(std::move(publish->request));
+  } else if (auto* report = std::get_if<worker::ReportAction>(&action)) {
+    if (!std::holds_alternative<facts::Progress>(report->fact)) return Say(std::move(*report));
+    if (!connected_) return;
+    Send(WorkerFact{options_.id, session_, 0, report->attempt, std::move(report->fact)});
+  } else if (auto* published = std::get_if<worker::ReportPublishedAction>(&action)) {
+    Say(std::move(*published));
+  } else if (const auto* ready = std::get_if<worker::GangReadyAction>(&action)) {
+    if (connected_) Send(GangReady{options_.id, session_, ready->attempt, ready->port});
+  }
+}
+
+// ---- processes ----
+
+void SimWorker::Spawn(const worker::SpawnAction& spawn) {
+  const worker::ProcessId id = spawn.process;
+  SimProcess::Surroundings around{world_, disk_, truths_, faults_, options_.id, {}, {}};
+  // Nobody hears the processes of a Worker that is dead.
+  around.say = [this, id](const rp::FromProcess& message) { HeardFrom(id, message); };
+  around.exited = [this, id](const worker::ExitStatus& status) { Exited(id, status); };
+  const auto process = std::make_shared<SimProcess>(std::move(around), *spawn.program);
+  processes_[id] = process;
+  process->Start();
+}
+
+void SimWorker::SendToProcess(const worker::SendAction& send) {
+  const auto found = processes_.find(send.process);
+  if (found == processes_.end()) return;
+  const auto* train = std::get_if<rp::Train>(&send.message);
+  const auto* prepare = std::get_if<rp::Prepare>(&send.message);
+  if (train != nullptr || prepare != nullptr) {
+    const int64_t attempt = train != nullptr ? train->attempt : prepare->attempt;
+    Part& part = parts_[attempt];
+    part.working.insert(send.process);
+    if (part.first == 0) {
+      part.first = send.process;
+      part.trains = train != nullptr;
+      part.leads = train == nullptr || train->rank == 0;
+      RecordStart(attempt, part, train != nullptr ? train->resume : "",
+                  train != nullptr ? train->batch : 0);
+    }
+  }
+  found->second->Take(send.message);
+}
+
+void SimWorker::HeardFrom(worker::ProcessId process, const rp::FromProcess& message) {
+  if (std::holds_alternative<rp::Finished>(message)) StopsWorking(process);
+  core_->Message(process, message, Now());
+  Poke();
+}
+
+void SimWorker::Exited(worker::ProcessId process, const worker::ExitStatus& status) {
+  StopsWorking(process);
+  processes_.erase(process);
+  core_->Exited(process, status, Now());
+  Poke();
+}
+
+void SimWorker::StopsWorking(worker::ProcessId process) {
+  for (auto it = parts_.begin(); it != parts_.end();) {
+    auto& [attempt, part] = *it;
+    // It may begin another task before the others of its gang have ended.
+    if (process == part.first && part.working.count(process) > 0) {
+      part.epochs = processes_.at(process)->epochs_done();
+      part.stepped = processes_.at(process)->stepped();
+    }
+    if (part.working.erase(process) > 0 && part.working.empty()) {
+      RecordEnd(attempt, part);
+      it = parts_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void SimWorker::RecordStart(int64_t attempt, const Part& part, const std::string& resume,
+                            int batch) {
+  const worker::TaskStart& task = *core_->TaskOf(attempt);
+  nlohmann::json& record = world_->Record(part.leads ? "rank_start" : "part_start");
+  record["attempt"] = attempt;
+  record["worker"] = options_.id;
+  record["job"] = task.job;
+  record["fold"] = task.fold;
+  record["slots"] = task.slots;
+  record["resume"] = resume;
+  record["batch"] = batch;
+  record["world_size"] = task.world_size;
+}
+
+void SimWorker::RecordEnd(int64_t attempt, const Part& part) {
+  nlohmann::json& record = world_->Record(part.leads ? "rank_end" : "part_end");
+  record["attempt"] = attempt;
+  record["worker"] = options_.id;
+  if (!part.leads || !part.trains) return;
+  record["epochs"] = part.epochs;
+  record["stepped"] = part.stepped;
+}
+
+// As long as it takes, its Worker may die.
+void SimWorker::Publish(PublishRequest request) {
+  const double tail = faults_->heavy_tails ? world_->chance.HeavyTail() : 1.0;
+  const double cost_s = std::min(1.0, world_->chance.LogUniform(0.004, 0.06) * tail);
+  world_->After(absl::Seconds(cost_s), [this, boot = boots_, request = std::move(request)] {
+    if (!alive() || boot != boots_) return;
+    const std::string name(request.job.substr(4));
+    core_->Published(request.job,
+                     disk_->Publish(request, truths_->at(name).spec.has_test, world_->wall()),
+                     Now());
+    Poke();
   });
 }
 

@@ -137,6 +137,7 @@ void Scenario::MakeMachines() {
     options.id = absl::StrCat("w", i);
     options.standalone = options_.standalone;
     options.heartbeat = options_.lease / 5;
+    options.lease = options_.lease;
     if (spanned) options.address = absl::StrCat("10.0.0.", i + 1);
     const int slots = chance.Int(1, 4);
     for (int slot = 0; slot < slots; ++slot) {

@@ -3,12 +3,14 @@
 // Threads: confined to one.
 #pragma once
 
+#include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <queue>
@@ -16,9 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/publish/publisher.h"
+#include "common/publish/prediction.h"
 
 namespace traind::simulation {
+
+class SimProcess;
 
 // One JSON object per thing that happened: {"t": us, "kind": ..., ...}.
 using History = std::vector<nlohmann::json>;
@@ -59,8 +63,8 @@ class World {
     return time == absl::InfiniteFuture() ? -1 : absl::ToUnixMicros(time);
   }
 
-  // Gangs that span Workers: by Attempt, what each part does when another one has ended.
-  std::map<int64_t, std::vector<std::function<void(bool well)>>> gangs;
+  // The Ranks that have been told to train together, by Attempt.
+  std::map<int64_t, std::vector<std::weak_ptr<SimProcess>>> gangs;
 
   Chance chance;
   absl::Duration wall_offset;

@@ -2,7 +2,6 @@
 // needs.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/time/time.h>
 
 #include <map>
@@ -65,7 +64,7 @@ class PublishSchedule {
   absl::Duration DueAt(const PublishableJob& job) const;
 
   Options options_;
-  absl::flat_hash_map<std::string, PublishableJob> jobs_;
+  std::map<std::string, PublishableJob> jobs_;
   int running_ = 0;
   // When traind was lost; none while it is there.
   std::optional<absl::Duration> lost_at_ = absl::ZeroDuration();
