@@ -40,7 +40,7 @@ case $mode in
     run python3 $tests/checker_test.py
     run python3 $tests/histories.py --runs 200 --seconds 20 --seed "$(date +%j)000"
     run python3 $tests/histories.py --kills 5000
-    run python3 tests/storage/storage_faults.py --every 1 --cuts 200
+    run python3 tests/storage/storage_faults.py --every 1 --parallel 4 --cuts 200
     run tests/fuzz/run.sh --seconds 60
     ;;
   histories) run python3 $tests/histories.py "$@" ;;

@@ -2,6 +2,8 @@
 
     tests/storage/storage_faults.py --sample 1       as in deploy/test.sh
     tests/storage/storage_faults.py --every 1        every write, sync, rename and open of a small Job
+    tests/storage/storage_faults.py --every 1 --parallel 4 --kinds sync,rename --cuts 0
+                                                     only these kinds, in four processes side by side
     tests/storage/storage_faults.py --cuts 200       so many power cuts
 
 An operation fails once, wherever it is: in traind, the Worker, PREPARE or a Rank. A process may end;
@@ -19,6 +21,8 @@ import mmap
 import os
 import random
 import struct
+import subprocess
+import sys
 import time
 
 from tests.cases import case, main
@@ -209,12 +213,30 @@ def fail_one(kind, number):
         return failed
 
 
-def fail_each(kind, every):
-    """How many there were, until a whole Job had none left."""
-    reached = 0
-    while fail_one(kind, 1 + reached * every):
+def fail_each(kind, many, options):
+    """How many of them failed, until a whole Job had none left. What breaks does not stop the others."""
+    shard, shards = options.shard
+    reached, broken = 0, []
+    # A Job may have somewhat more than the one in which they were counted.
+    for number in range(1 + shard * options.every, 2 * many, shards * options.every):
+        try:
+            if not fail_one(kind, number):
+                break
+        except AssertionError as error:
+            print(f"BROKEN {kind} {number}: {error}", flush=True)
+            broken.append(number)
         reached += 1
+    print(f"{kind}: {reached} failed", flush=True)
+    assert not broken, f"{kind}: {broken}"
     return reached
+
+
+def run_shards(options):
+    """The same command once for each shard, side by side."""
+    base = [sys.executable, os.path.abspath(__file__), "--every", str(options.every), "--kinds", options.kinds,
+            "--cuts", "0", "An operation"]
+    running = [subprocess.Popen(base + ["--shard", f"{k}/{options.parallel}"]) for k in range(options.parallel)]
+    assert all([process.wait() == 0 for process in running]), "a shard failed"
 
 
 # ---- power cuts
@@ -250,21 +272,25 @@ def cut_in_a_job(seed):
 
 def run(options):
     @case("An operation that fails ends a process at most: the Job ends with a sound Prediction",
-          limit_s=6000)
+          limit_s=20000)
     def _():
         with StorageHouse(slots=1) as house:
             until_ended(house, Client(house))
             counts = dict(zip(KINDS, house.control.counts))
             print("a small Job:", counts, flush=True)
         assert all(counts.values()), counts
+        if options.parallel > 1:
+            return run_shards(options)
         for kind, many in counts.items():
+            if kind not in options.kinds.split(","):
+                continue
             if options.every:
-                reached = fail_each(kind, options.every)
+                reached = fail_each(kind, many, options)
             else:  # a Job may have somewhat fewer than the one before
                 chance = random.Random(f"{options.seed} {kind}")
                 numbers = [chance.randrange(1, many * 3 // 4) for _ in range(options.sample)]
                 reached = sum(fail_one(kind, number) for number in numbers)
-            print(f"{kind}: {reached} failed", flush=True)
+                print(f"{kind}: {reached} failed", flush=True)
             assert reached > 0, kind
 
     @case("Power cuts lose nothing that was acknowledged", limit_s=6000)
@@ -290,6 +316,10 @@ def run(options):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--every", type=int, default=0, help="fail every so many-th operation")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="only these kinds of operation")
+    parser.add_argument("--parallel", type=int, default=1, help="processes that share them, with --every")
+    parser.add_argument("--shard", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1),
+                        help="K/N: the part K, from 0 on, of N")
     parser.add_argument("--sample", type=int, default=2, help="so many of each kind")
     parser.add_argument("--cuts", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
