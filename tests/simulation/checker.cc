@@ -154,6 +154,17 @@ void Checker::Read(const json& r) {
     }
     job.number_on_disk = r["number"];
     job.quality_on_disk = r["quality"];
+  } else if (kind == "current_lost" || kind == "taken_back") {
+    // By a loss of power before it was synced; because the Job was over.
+    JobSeen& job = jobs_[r["job"]];
+    job.number_on_disk = r["number"];
+    job.quality_on_disk = r["quality"];
+    if (job.number_on_disk == 0) job.published_at = -1;
+  } else if (kind == "standing") {
+    jobs_[r["job"]].standing = r["number"];
+  } else if (kind == "checkpoint_lost") {
+    Violation("attempt ", r["attempt"].get<int64_t>(), ": the checkpoint ",
+              r["manifest"].get<std::string>(), " was told of and is lost");
   } else if (kind == "commit_refused") {
     Violation("the store refused a commit: ", r["error"].get<std::string>());
   } else if (kind == "worker_spins") {

@@ -98,6 +98,10 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   if (state == "SUCCEEDED" && has_test && last["number"] == 0) {
     Violation("job ", id, " SUCCEEDED without a prediction");
   }
+  if (Terminal(state) && has_test && job.standing >= 0 && last["number"] != job.standing) {
+    Violation("job ", id, " has prediction ", last["number"].dump(), ", and prediction ",
+              job.standing, " stands");
+  }
   if (Terminal(state) && last["number"] > job.number_on_disk) {
     Violation("job ", id, " names a prediction that is not on disk");
   }

@@ -36,6 +36,7 @@ class Checker {
     std::map<std::string, int64_t> waited_until;  // by the Job that it waited for
     int quality_on_disk = 0;
     int number_on_disk = 0;
+    int standing = -1;  // at the end; negative: not known
   };
   struct RankSeen {
     std::string job, worker;

@@ -1,6 +1,7 @@
 #include "tests/simulation/sim_coordinator.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 
 #include <algorithm>
 #include <utility>
@@ -150,6 +151,7 @@ void SimCoordinator::RunTurn() {
           turn->stops.clear();
           turn->meets.clear();
           turn->publishes.clear();
+          turn->ended.clear();
           turn->replies.resize(turn->replies.size() / 2);
           Act(*turn);
         }
@@ -230,6 +232,7 @@ void SimCoordinator::Act(Turn& turn) {
     ToWorker(shutdown.worker, [shutdown](SimWorker& w, uint64_t s) { w.Receive(s, shutdown); });
   }
   for (PublishCommand& publish : turn.publishes) Publish(std::move(publish));
+  for (const std::string& job : turn.ended) EndPublishing(job);
   for (ReuseCommand& reuse : turn.reuses) Reuse(std::move(reuse));
   for (const Reply& reply : turn.replies) Tell(reply);
 }
@@ -253,13 +256,16 @@ void SimCoordinator::Reuse(ReuseCommand command) {
       fold.member->score = chance.Uniform();
       fold.member->oof = dir + "/oof.npy";
       fold.member->oof_sha256 = dir;
+      disk_->Write(absl::StrCat("jobs/", command.job, "/", fold.member->oof), dir);
+      disk_->Sync(absl::StrCat("jobs/", command.job, "/", fold.member->oof));
     }
     if (!fold.whole) {
       fold.checkpoint.emplace();
       fold.checkpoint->epoch = fold.epochs_done;
       fold.checkpoint->step = 1 + static_cast<int64_t>(100 * fold.epochs_done);
       fold.checkpoint->manifest = dir + "/checkpoint.json";
-      disk_->checkpoints[fold.checkpoint->manifest] = fold.epochs_done;
+      disk_->Write(fold.checkpoint->manifest, absl::StrFormat("%.17g", fold.epochs_done));
+      disk_->Sync(fold.checkpoint->manifest);
     }
   }
   const double tail = faults_->heavy_tails ? chance.HeavyTail() : 1.0;
@@ -305,18 +311,37 @@ void SimCoordinator::Publish(PublishCommand command) {
   nlohmann::json& record = world_->Record("publish_begin");
   record["job"] = command.job;
   record["cost"] = absl::ToInt64Microseconds(cost);
-  world_->After(cost, [this, life, command = std::move(command)] {
-    if (life != life_ && world_->chance.Happens(0.5)) return;
-    const auto job = store_.GetJob(command.job);
-    if (!job.ok()) return;
-    if (command.request.table.empty()) {
-      const auto standing = disk_->Standing(command.job);
-      if (life != life_) return;
-      if (standing) return Post(Published{command.job, *standing, false});
-      return Post(Published{command.job, absl::NotFoundError("no prediction stands"), false});
-    }
-    auto result = disk_->Publish(command.request, job->spec.has_test, Now());
-    if (life == life_) Post(Published{command.job, std::move(result), false});
+  const auto alive = [this, life] { return life == life_; };
+  if (command.request.table.empty()) {
+    return world_->After(cost, [this, alive, job = command.job] {
+      if (!alive()) return;
+      const auto standing = disk_->Standing(job);
+      if (standing) return Post(Published{job, *standing, false});
+      Post(Published{job, absl::NotFoundError("no prediction stands"), false});
+    });
+  }
+  const auto job = store_.GetJob(command.job);
+  if (!job.ok()) return;
+  Publishing publishing;
+  publishing.request = std::move(command.request);
+  publishing.has_test = job->spec.has_test;
+  publishing.stamp = Now();
+  publishing.cost = cost;
+  publishing.alive = alive;
+  publishing.done = [this, id = job->id](absl::StatusOr<PublishedPrediction> result) {
+    Post(Published{id, std::move(result), false});
+  };
+  disk_->Publish(std::move(publishing));
+}
+
+// As ControlLoop::EndPublishingFor does.
+void SimCoordinator::EndPublishing(const std::string& id) {
+  const uint64_t life = life_;
+  world_->After(absl::Milliseconds(world_->chance.Int(1, 20)), [this, id, life] {
+    const auto job = store_.GetJob(id);
+    if (life != life_ || !job.ok() || !IsTerminal(job->state)) return;
+    disk_->EndPublishing(id, job->prediction ? job->prediction->number : 0,
+                         [this, life] { return life == life_; });
   });
 }
 

@@ -61,6 +61,7 @@ class SimCoordinator {
   void Recover(const Turn& turn, const absl::Status& status);
   void Load();
   void Publish(PublishCommand command);
+  void EndPublishing(const std::string& id);
   void Reuse(ReuseCommand command);
   void ToWorker(const std::string& worker, std::function<void(SimWorker&, uint64_t)> deliver);
   void ArmWakeup(absl::Time at);

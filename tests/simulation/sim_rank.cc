@@ -1,6 +1,8 @@
 #include "tests/simulation/sim_rank.h"
 
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/strip.h>
 
 #include <algorithm>
@@ -142,6 +144,8 @@ void SimProcess::FitFloor() {
 }
 
 void SimProcess::BetterFloor() {
+  if (around_.disk->full) return Finish();
+  around_.disk->WriteFloor(job_);
   Tell(facts::FloorReady{"logistic", 0.6});
   Finish();
 }
@@ -162,12 +166,20 @@ void SimProcess::Train(const rp::Train& train) {
     truth_.predict_s *= slower;
   }
   if (train.rank == 0 && !train.resume.empty()) {
-    epochs_done_ = around_.disk->checkpoints.at(train.resume);
     damaged_ = around_.world->chance.Happens(around_.faults->damaged);
+    ReadCheckpoint(train.resume);
   }
   JoinGang();
   if (train.rank == 0) ArmStop();
   DrawFault(train.world_size);
+}
+
+void SimProcess::ReadCheckpoint(const std::string& manifest) {
+  const auto epochs = around_.disk->Read(manifest);
+  if (epochs && absl::SimpleAtod(*epochs, &epochs_done_)) return;
+  nlohmann::json& record = around_.world->Record("checkpoint_lost");
+  record["attempt"] = attempt_;
+  record["manifest"] = manifest;
 }
 
 // Rank 0 begins when all are there; the others follow it, and end when it does.
@@ -322,7 +334,7 @@ void SimProcess::EndEpoch() {
   if (around_.world->chance.Happens(truth_.saves)) {
     facts::FoldSaved saved = Predictions(false);
     saved.predict_s = truth_.predict_s;
-    Tell(std::move(saved));
+    SavePredictions(std::move(saved));
     pause = absl::Seconds(truth_.predict_s);
   }
   Schedule(pause, &SimProcess::NextEpoch);
@@ -390,8 +402,8 @@ void SimProcess::StopTraining(StopCause cause, bool predict) {
 
 void SimProcess::StopNow() {
   if (predicts_) return Predict();
-  if (stepped_ && !SaveCheckpoint()) return;
-  Finish();
+  if (!stepped_) return Finish();
+  if (SaveCheckpoint()) Schedule(absl::Milliseconds(10), &SimProcess::Finish);
 }
 
 void SimProcess::Predict() {
@@ -409,8 +421,7 @@ void SimProcess::Predicted() {
   saved.last = true;
   saved.stopped_by = cause_;
   saved.predict_s = truth_.predict_s;
-  Tell(std::move(saved));
-  Finish();
+  SavePredictions(std::move(saved));
 }
 
 bool SimProcess::SaveCheckpoint() {
@@ -424,9 +435,33 @@ bool SimProcess::SaveCheckpoint() {
   saved.epoch = EpochsTold(epochs_done_);
   saved.manifest =
       absl::StrCat("jobs/", job_, "/attempts/", attempt_, "/checkpoint-", saved.step, ".json");
-  around_.disk->checkpoints[saved.manifest] = epochs_done_;
-  Tell(std::move(saved));
+  around_.disk->Write(saved.manifest, absl::StrFormat("%.17g", epochs_done_));
+  checkpoint_ = std::move(saved);
+  Schedule(absl::Milliseconds(around_.world->chance.Int(1, 8)), &SimProcess::CheckpointSynced,
+           false);
   return true;
+}
+
+// It is told of when no loss of power can undo it.
+void SimProcess::CheckpointSynced() {
+  if (!checkpoint_) return;
+  around_.disk->Sync(checkpoint_->manifest);
+  Tell(*std::exchange(checkpoint_, std::nullopt));
+}
+
+void SimProcess::SavePredictions(facts::FoldSaved saved) {
+  around_.disk->Write(absl::StrCat("jobs/", job_, "/", saved.oof), saved.oof_sha256);
+  predictions_ = std::move(saved);
+  Schedule(absl::Milliseconds(around_.world->chance.Int(1, 8)), &SimProcess::PredictionsSynced,
+           false);
+}
+
+void SimProcess::PredictionsSynced() {
+  if (!predictions_) return;
+  around_.disk->Sync(absl::StrCat("jobs/", job_, "/", predictions_->oof));
+  const bool last = predictions_->last;
+  Tell(*std::exchange(predictions_, std::nullopt));
+  if (last) Finish();
 }
 
 facts::FoldSaved SimProcess::Predictions(bool complete) const {

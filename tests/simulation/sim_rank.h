@@ -7,8 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "tests/simulation/sim_disk.h"
 #include "tests/simulation/truth.h"
 #include "tests/simulation/world.h"
 #include "worker/daemon/programs.h"
@@ -38,6 +40,9 @@ struct SimTask {
   absl::Time epoch_began_;
   double epoch_from_ = 0, epoch_s_ = 0;
   bool in_epoch_ = false;
+  // On the disk, not synced yet.
+  std::optional<facts::CheckpointSaved> checkpoint_;
+  std::optional<facts::FoldSaved> predictions_;
 };
 
 class SimProcess : public std::enable_shared_from_this<SimProcess>, private SimTask {
@@ -89,6 +94,7 @@ class SimProcess : public std::enable_shared_from_this<SimProcess>, private SimT
   void BetterFloor();
   // TRAIN.
   void Train(const rank_protocol::Train& train);
+  void ReadCheckpoint(const std::string& manifest);
   void JoinGang();
   void Gathered();
   void Unmet();
@@ -111,6 +117,9 @@ class SimProcess : public std::enable_shared_from_this<SimProcess>, private SimT
   void Predict();
   void Predicted();
   bool SaveCheckpoint();
+  void CheckpointSynced();
+  void SavePredictions(facts::FoldSaved saved);
+  void PredictionsSynced();
   facts::FoldSaved Predictions(bool complete) const;
   void RecordEpochs();
   void Finish();

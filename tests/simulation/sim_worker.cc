@@ -469,18 +469,19 @@ void SimWorker::RecordEnd(int64_t attempt, const Part& part) {
   record["stepped"] = part.stepped;
 }
 
-// As long as it takes, its Worker may die.
 void SimWorker::Publish(PublishRequest request) {
   const double tail = faults_->heavy_tails ? world_->chance.HeavyTail() : 1.0;
-  const double cost_s = std::min(1.0, world_->chance.LogUniform(0.004, 0.06) * tail);
-  world_->After(absl::Seconds(cost_s), [this, boot = boots_, request = std::move(request)] {
-    if (!alive() || boot != boots_) return;
-    const std::string name(request.job.substr(4));
-    core_->Published(request.job,
-                     disk_->Publish(request, truths_->at(name).spec.has_test, world_->wall()),
-                     Now());
+  Publishing publishing;
+  publishing.has_test = truths_->at(request.job.substr(4)).spec.has_test;
+  publishing.stamp = world_->wall();
+  publishing.cost = absl::Seconds(std::min(1.0, world_->chance.LogUniform(0.004, 0.06) * tail));
+  publishing.alive = [this, boot = boots_] { return alive() && boot == boots_; };
+  publishing.done = [this, job = request.job](const absl::StatusOr<PublishedPrediction>& result) {
+    core_->Published(job, result, Now());
     Poke();
-  });
+  };
+  publishing.request = std::move(request);
+  disk_->Publish(std::move(publishing));
 }
 
 }  // namespace traind::simulation

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/control/events.h"
+#include "tests/simulation/sim_disk.h"
 #include "tests/simulation/truth.h"
 #include "tests/simulation/world.h"
 #include "worker/daemon/worker_core.h"

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 
-#include "server/search/search.h"
 #include "tests/simulation/sim_coordinator.h"
 #include "tests/simulation/sim_worker.h"
 
@@ -23,6 +21,7 @@ class Scenario {
       : world_(seed),
         of_after_(seed ^ 0xaf7e5),
         of_operator_(seed ^ 0x09e7a),
+        of_power_(seed ^ 0x90e12),
         disk_(&world_),
         with_(with),
         machines_(machines) {}
@@ -32,9 +31,6 @@ class Scenario {
   void ChooseFaults();
   void MakeMachines();
   void MakeJobs();
-  JobTruth MakeTruth(const std::string& request);
-  static void AddTrials(JobTruth& truth, Chance& chance);
-  static void AddSearch(Spec& spec, Chance& chance);
   void ChooseAfter(const std::string& request, int jobs, Spec& spec);
   // The Jobs of those requests that are not over; false: one of them is not acknowledged yet.
   bool FindAfter(const std::string& request, std::vector<std::string>& ids);
@@ -46,6 +42,7 @@ class Scenario {
   void ChooseOperations();
   void SetMode(const std::string& worker, WorkerMode mode, absl::Duration grace);
   void FaultTick();
+  void LosePower();
   void StopFaults();
   bool AllOver();
   // The gangs that all Workers have for it.
@@ -62,9 +59,9 @@ class Scenario {
   }
 
   World world_;
-  // Chances of their own, so that the other choices stay those of a world without `after` and
-  // operator.
-  Chance of_after_, of_operator_;
+  // Chances of their own, so that the other choices stay those of a world without `after`,
+  // operator and losses of power.
+  Chance of_after_, of_operator_, of_power_;
   Disk disk_;
   const With with_;
   const Machines machines_;
@@ -150,94 +147,6 @@ void Scenario::MakeMachines() {
   }
 }
 
-JobTruth Scenario::MakeTruth(const std::string& request) {
-  Chance& chance = world_.chance;
-  JobTruth truth;
-  truth.request = request;
-  Spec& spec = truth.spec;
-  spec.name = request;
-  spec.metric = "accuracy";
-  spec.folds = chance.Int(2, 8);
-  spec.epochs = chance.Int(1, 40);
-  spec.subsample = chance.Happens(0.25);
-  if (spec.subsample) spec.epochs = chance.Int(1, 3);  // where one may be too much
-  spec.slots = chance.Happens(0.15) ? 2 : 1;
-  if (machines_ == Machines::kSpanned && chance.Happens(0.8)) {
-    const int most = *std::max_element(slots_.begin(), slots_.end());
-    spec.slots = chance.Int(1, std::accumulate(slots_.begin(), slots_.end(), 0));
-    if (chance.Happens(0.6)) spec.slots = std::max(spec.slots, most + 1);
-  }
-  spec.has_test = chance.Happens(0.9);
-  spec.priority = chance.Int(-1, 1);
-  spec.checkpoint_every = absl::Seconds(chance.LogUniform(0.2, 20));
-  spec.policy = chance.Happens(0.15) ? Policy::kFixed : Policy::kAdaptive;
-  const double window = chance.LogUniform(1.5, 150);
-  const bool unbounded = chance.Happens(0.1);
-  if (!unbounded && chance.Happens(0.8)) spec.budget = absl::Seconds(window);
-  if (!unbounded && !spec.budget) spec.deadline = world_.wall() + absl::Seconds(window);
-  truth.read_s = chance.LogUniform(0.02, 0.6);
-  truth.floor_s = chance.LogUniform(0.02, 0.6);
-  truth.bad_data = chance.Happens(0.03);
-  truth.start_s = chance.Happens(0.7) ? chance.Uniform(0.02, 0.15) : chance.Uniform(0.5, 2);
-  // From far too little work for the window to far too much.
-  // Without a deadline all of it is done, so that there it is little.
-  const double all_s =
-      unbounded ? 30 * chance.LogUniform(0.02, 1) : window * chance.LogUniform(0.02, 10);
-  truth.steps = chance.Int(5, 400);
-  truth.step_s =
-      std::max(1e-4, all_s / spec.folds / spec.epochs / static_cast<double>(truth.steps));
-  truth.evaluate_s = truth.step_s * static_cast<double>(truth.steps) * chance.Uniform(0.02, 0.2);
-  truth.predict_s = std::min(truth.evaluate_s * chance.Uniform(1, 4), 0.05 * window) + 0.005;
-  truth.probe_error = chance.Happens(0.3) ? chance.LogUniform(0.4, 2.5) : 1;
-  truth.early_stop = chance.Happens(0.3) ? chance.Int(1, spec.epochs) : 0;
-  truth.saves = chance.Happens(0.3) ? 0.3 : 0;
-  if (chance.Happens(0.15)) {
-    spec.cache_key = "key";
-    spec.cache_read = true;
-  }
-  if (chance.Happens(0.4)) spec.seeds = chance.Int(2, 3);
-  Chance of_trials(chance.Next());
-  if (spec.seeds == 1 && of_trials.Happens(0.6)) AddTrials(truth, of_trials);
-  return truth;
-}
-
-// Trials that cost less or more than the first, are better or worse, and may end early.
-void Scenario::AddTrials(JobTruth& truth, Chance& chance) {
-  static const char* const kKinds[] = {"lightgbm", "xgboost", "mlp"};
-  const auto kind = [&chance] { return kKinds[chance.Int(0, 2)]; };
-  // Trees that ask for early stopping need not come to it.
-  const bool patient = truth.early_stop > 0 || truth.spec.epochs % 3 == 0;
-  truth.spec.trials.push_back({"trial-0", kind(), truth.spec.epochs, patient ? 5 : 0});
-  // Without a deadline all of them are trained to their end.
-  const bool bounded = truth.spec.budget || truth.spec.deadline;
-  for (int t = bounded ? chance.Int(1, 12) : 2; t > 0; --t) {
-    JobTruth trial = truth;
-    trial.spec.trials.clear();
-    trial.trials.clear();
-    trial.step_s *= chance.LogUniform(0.2, bounded ? 10 : 1);
-    trial.evaluate_s *= chance.LogUniform(0.5, 4);
-    trial.predict_s *= chance.LogUniform(0.5, 4);
-    trial.skill = chance.Uniform(0.6, 1.05);
-    const int epochs = chance.Int(1, bounded ? 40 : truth.spec.epochs);
-    trial.early_stop = chance.Happens(0.5) ? chance.Int(1, epochs) : 0;
-    truth.spec.trials.push_back(
-        {absl::StrCat("trial-", truth.spec.trials.size()), kind(), epochs, 0});
-    truth.trials.push_back(std::move(trial));
-  }
-  if (chance.Happens(0.5)) AddSearch(truth.spec, chance);
-}
-
-// The trials are those of a search: of one kind, with settings that are drawn before or on the way.
-void Scenario::AddSearch(Spec& spec, Chance& chance) {
-  static const char* const kMethods[] = {"auto", "random", "tpe", "asha"};
-  spec.search.method = kMethods[chance.Int(0, 3)];
-  spec.search.space = {{"train.ema", "uniform(0, 0.9)"}};
-  spec.search.seed = chance.Next();
-  for (Trial& trial : spec.trials) trial.kind = spec.trials[0].kind;
-  spec.trials[0].settings = std::make_shared<const Settings>();
-  DrawAtAcceptance(spec).IgnoreError();
-}
-
 void Scenario::MakeJobs() {
   Chance& chance = world_.chance;
   const int jobs = chance.Happens(0.45) ? 1 : chance.Int(2, 6);
@@ -256,7 +165,8 @@ void Scenario::MakeJobs() {
     const bool finish = chance.Happens(0.1), cancel = chance.Happens(0.06);
     const bool changes = chance.Happens(0.15);
     const double patience = chance.LogUniform(0.5, 30);
-    JobTruth truth = MakeTruth(request);
+    JobTruth truth =
+        MakeTruth(request, {slots_, machines_ == Machines::kSpanned, world_.wall()}, chance);
     const double window = truth.spec.budget ? absl::ToDoubleSeconds(*truth.spec.budget)
                           : truth.spec.deadline
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
@@ -522,7 +432,22 @@ void Scenario::FaultTick() {
   if (chance.Happens(faults_.wall_jumps / 10)) {
     world_.wall_offset += absl::Seconds(chance.Uniform(-30, 30));
   }
+  if (of_power_.Happens(faults_.power_fails / 10)) LosePower();
   world_.After(absl::Seconds(1), [this] { FaultTick(); });
+}
+
+// Of all machines.
+void Scenario::LosePower() {
+  world_.Record("power_lost");
+  coordinator_->Kill();
+  for (auto& worker : workers_) worker->Kill();
+  disk_.LosePower();
+  const absl::Duration away = absl::Seconds(of_power_.LogUniform(0.5, 10));
+  world_.After(away, [this] { coordinator_->Start(); });
+  for (auto& worker : workers_) {
+    world_.After(away + absl::Milliseconds(of_power_.Int(10, 500)),
+                 [w = worker.get()] { w->StartProcess(); });
+  }
 }
 
 // So that what is left can come to an end.
@@ -554,6 +479,7 @@ bool Scenario::AllOver() {
 Outcome Scenario::Run() {
   options_.standalone = world_.chance.Happens(0.6) && machines_ == Machines::kAny;
   ChooseFaults();
+  if (faults_.any() && of_power_.Happens(0.15)) faults_.power_fails = of_power_.Uniform(0, 1);
   if (with_ == With::kNoFaults) faults_ = Faults();
   MakeMachines();
   MakeJobs();
@@ -571,6 +497,7 @@ Outcome Scenario::Run() {
   } while (now < give_up && (now < calm_at + absl::Seconds(1) || !AllOver()));
   world_.Run(now + absl::Seconds(20));
   for (auto& worker : workers_) worker->RecordUnacknowledged();
+  disk_.RecordStanding();
   world_.Record("end");
   Outcome outcome;
   outcome.history = std::move(world_.history);

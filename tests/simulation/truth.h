@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/domain/job.h"
+#include "tests/simulation/world.h"
 
 namespace traind::simulation {
 
@@ -28,6 +29,14 @@ struct JobTruth {
   std::vector<JobTruth> trials = {};  // of the trials above 0
 };
 
+// Where and when a Job is submitted.
+struct Setting {
+  std::vector<int> slots;  // by Worker
+  bool spanned = false;    // gangs may span Workers
+  absl::Time now;
+};
+JobTruth MakeTruth(const std::string& request, const Setting& setting, Chance& chance);
+
 // The faults that a seed may bring.
 struct Faults {
   double rank_dies = 0;  // chances per Attempt
@@ -44,10 +53,12 @@ struct Faults {
   double disk_full = 0;         // per 10 s
   double wall_jumps = 0;        // per 10 s
   double duplicates = 0;        // facts sent twice
+  double power_fails = 0;       // per 10 s
   bool heavy_tails = false;
   bool any() const {
     return rank_dies + rank_hangs + diverges + damaged + worker_dies + link_breaks +
-               coordinator_dies + crash_in_turn + disk_full + wall_jumps + duplicates >
+               coordinator_dies + crash_in_turn + disk_full + wall_jumps + duplicates +
+               power_fails >
            0;
   }
 };

@@ -1,7 +1,5 @@
 #include "tests/simulation/world.h"
 
-#include <absl/strings/str_cat.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -55,62 +53,6 @@ void World::Run(absl::Time end) {
 nlohmann::json& World::Record(const char* kind) {
   history.push_back({{"t", Micros(now_)}, {"kind", kind}});
   return history.back();
-}
-
-bool Disk::HasFloor(const std::string& job) const {
-  const auto it = files_.find(job);
-  return it != files_.end() && it->second.floor;
-}
-
-absl::StatusOr<PublishedPrediction> Disk::Publish(const PublishRequest& request, bool has_test,
-                                                  absl::Time stamp) {
-  if (full) return absl::ResourceExhaustedError("disk full");
-  Files& files = files_[request.job];
-  for (const Member& member : request.members) {
-    const auto same =
-        std::find_if(files.members.begin(), files.members.end(), [&](const Member& m) {
-          return m.fold == member.fold && m.trial == member.trial && m.seed == member.seed;
-        });
-    if (same == files.members.end()) {
-      files.members.push_back(member);
-    } else if (std::make_pair(member.complete, member.attempt) >
-               std::make_pair(same->complete, same->attempt)) {
-      *same = member;
-    }
-  }
-  if (files.members.empty() && !files.floor) return absl::NotFoundError("no floor and no member");
-  PublishedPrediction next;
-  next.members = files.members;
-  const auto complete = std::count_if(next.members.begin(), next.members.end(),
-                                      [](const Member& m) { return !IsExtra(m) && m.complete; });
-  next.quality = next.members.empty()                                  ? Quality::kFloor
-                 : complete == request.spec_folds && !request.plan_cut ? Quality::kFull
-                                                                       : Quality::kDegraded;
-  next.at = stamp;
-  if (!has_test) {
-    next.quality = Quality::kNone;
-    return next;
-  }
-  const auto key = [](const PublishedPrediction& p) {
-    std::string text = absl::StrCat(static_cast<int>(p.quality));
-    for (const Member& m : p.members) absl::StrAppend(&text, " ", m.attempt, m.complete, m.oof);
-    return text;
-  };
-  if (files.standing && key(*files.standing) == key(next)) return *files.standing;
-  next.number = files.standing ? files.standing->number + 1 : 1;
-  next.path = absl::StrCat("jobs/", request.job, "/prediction-", next.number, "/predictions.csv");
-  next.changed = true;
-  files.standing = next;
-  nlohmann::json& record = world_->Record("published");
-  record["job"] = request.job;
-  record["number"] = next.number;
-  record["quality"] = static_cast<int>(next.quality);
-  return next;
-}
-
-std::optional<PublishedPrediction> Disk::Standing(const std::string& job) const {
-  const auto it = files_.find(job);
-  return it == files_.end() ? std::nullopt : it->second.standing;
 }
 
 }  // namespace traind::simulation

@@ -1,10 +1,8 @@
 // The ground of a simulation: simulated time, chance from one seed, the history of
-// what happened, and the disk that everybody shares.
+// what happened.
 // Threads: confined to one.
 #pragma once
 
-#include <absl/status/statusor.h>
-#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
@@ -12,13 +10,10 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <queue>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "common/publish/prediction.h"
 
 namespace traind::simulation {
 
@@ -82,31 +77,6 @@ class World {
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
   uint64_t next_sequence_ = 0;
   std::priority_queue<Item> queue_;
-};
-
-// The state folder: what of a Job can be read there.
-class Disk {
- public:
-  explicit Disk(World* world) : world_(world) {}
-
-  void WriteFloor(const std::string& job) { files_[job].floor = true; }
-  bool HasFloor(const std::string& job) const;
-  // Publishes as common/publish/publisher.h does, without the scores.
-  absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, bool has_test,
-                                              absl::Time stamp);
-  std::optional<PublishedPrediction> Standing(const std::string& job) const;
-
-  bool full = false;                          // writes fail
-  std::map<std::string, double> checkpoints;  // epochs done, by manifest
-
- private:
-  struct Files {
-    bool floor = false;
-    std::vector<Member> members;
-    std::optional<PublishedPrediction> standing;
-  };
-  World* world_;
-  std::map<std::string, Files> files_;
 };
 
 }  // namespace traind::simulation
