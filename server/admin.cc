@@ -17,6 +17,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "server/config.h"
+#include "server/retention/scrub.h"
 #include "server/standalone.h"
 #include "server/store/maintenance.h"
 
@@ -137,8 +138,13 @@ int Report(const absl::Status& status, const std::string& done) {
 }
 
 int ReportCheck(const std::string& state_dir) {
-  const auto wrong = CheckState(state_dir);
+  auto wrong = CheckState(state_dir);
   if (!wrong.ok()) return Report(wrong.status(), "");
+  for (const std::string& job : JobsOnDisk(state_dir)) {
+    for (const DamagedFile& file : FindDamage(state_dir, job, [](int64_t) { return true; })) {
+      if (!file.manifest.empty()) wrong->push_back(Text(file));
+    }
+  }
   for (const std::string& line : *wrong) std::cout << line << "\n";
   if (wrong->empty()) std::cout << state_dir << " is sound\n";
   return wrong->empty() ? kExitOk : kExitError;

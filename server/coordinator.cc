@@ -104,6 +104,15 @@ absl::Status Coordinator::Load(const Config& config) {
   retention.log = kWorkerLogFile;
   retention.disk_share = config.disk_share;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
+  ScrubberOptions scrub;
+  scrub.state_dir = config.state_dir;
+  scrubber_ = std::make_unique<Scrubber>(
+      scrub,
+      [this](const std::string& id) {
+        const std::shared_ptr<const Job> job = loop_->views().Find(id).job;
+        return job != nullptr && !IsTerminal(job->state);
+      },
+      [](const DamagedFile& file) { TRAIND_LOG(WARNING) << Text(file); });
   calls_ = std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(),
                                            intake_.get(), gateway_.get(), collector_.get());
   service_ =
@@ -114,6 +123,7 @@ absl::Status Coordinator::Load(const Config& config) {
 absl::Status Coordinator::Listen(const Config& config) {
   loop_->Start(gateway_.get());
   collector_->Start();
+  scrubber_->Start();
   end_hook_ = std::make_unique<EndHook>(config.state_dir, config.on_end, &loop_->views(),
                                         store_.get(), calls_.get());
   RETURN_IF_ERROR(end_hook_->Start());
@@ -187,6 +197,7 @@ void Coordinator::Stop(absl::Duration grace) {
   if (server_ != nullptr) server_->Stop(kServerGrace);
   if (worker_server_ != nullptr) worker_server_->Stop(kServerGrace);
   collector_->Stop();
+  scrubber_->Stop();
   loop_->Stop();
   http_.reset();
   server_.reset();

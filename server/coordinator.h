@@ -18,6 +18,7 @@
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
 #include "server/retention/collector.h"
+#include "server/retention/scrub.h"
 #include "server/rpc/file_service.h"
 #include "server/rpc/grpc_server.h"
 #include "server/rpc/training_calls.h"
@@ -63,6 +64,7 @@ class Coordinator {
   std::unique_ptr<GrpcWorkerGateway> gateway_;
   std::unique_ptr<GrpcFileService> files_;
   std::unique_ptr<Collector> collector_;
+  std::unique_ptr<Scrubber> scrubber_;
   std::unique_ptr<TrainingCalls> calls_;
   std::unique_ptr<EndHook> end_hook_;
   std::unique_ptr<TrainingService> service_;

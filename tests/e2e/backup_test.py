@@ -1,4 +1,5 @@
 """Copies of the state folder: made while traind runs, checked, and restored after a loss."""
+import glob
 import os
 import shutil
 import subprocess
@@ -83,7 +84,7 @@ def _():
         assert refused.returncode == 1 and "not whole" in refused.stderr, refused
 
 
-@case("fsck finds a flipped bit in the database, and one in a standing prediction")
+@case("fsck finds a flipped bit in the database, in a standing prediction and in a checkpoint")
 def _():
     with House(slots=1) as house:
         house.start()
@@ -94,6 +95,11 @@ def _():
         found = admin(house, "fsck", "--state", house.state)
         assert found.returncode == 1 and "predictions.csv is damaged" in found.stdout, found
         flip(job["predictions"]["path"], 40)
+        checkpoint = glob.glob(os.path.join(house.state, "jobs", job["id"], "attempts/*/*.safetensors"))[0]
+        flip(checkpoint, os.path.getsize(checkpoint) - 3)
+        found = admin(house, "fsck", "--state", house.state)
+        assert found.returncode == 1 and f"{os.path.basename(checkpoint)} is damaged" in found.stdout, found
+        flip(checkpoint, os.path.getsize(checkpoint) - 3)
         assert admin(house, "fsck", "--state", house.state).returncode == 0
         flip(os.path.join(house.state, "traind.db"), 4096 + 77)
         assert admin(house, "fsck", "--state", house.state).returncode == 1
