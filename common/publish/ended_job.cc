@@ -22,7 +22,10 @@ bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 absl::Status PointTo(const std::string& state_dir, const std::string& job, int number) {
   const auto standing = ReadStandingPrediction(state_dir, job);
   const int now = standing.ok() ? standing->number : 0;
-  if (now == number) return absl::OkStatus();
+  if (now == number) {
+    // Whoever switched it may have been killed before it was synced.
+    return SyncDir(absl::StrCat(state_dir, "/", JobDir(job)));
+  }
   if (number == 0) {
     const std::string link = absl::StrCat(state_dir, "/", CurrentLink(job));
     return unlink(link.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, link);

@@ -8,10 +8,10 @@
 namespace traind {
 
 // Refuses every later Prediction of the Job, also one that is being written now. Then waits for the
-// Job's publish lock, makes `current` point to prediction-<number> again if a Worker that was cut
-// off has published since, and removes it if number is 0. Removes the folders in which programs of
-// its user worked. Does nothing if the Job has no folder. Threads: safe. Errors: ResourceExhausted,
-// Unavailable (the lock is held), Internal.
+// Job's publish lock, makes `current` point to prediction-<number> durably, also if a Worker that
+// was cut off has published since, and removes it if number is 0. Removes the folders in which
+// programs of its user worked. Does nothing if the Job has no folder. Threads: safe. Errors:
+// ResourceExhausted, Unavailable (the lock is held), Internal.
 absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number);
 
 // FailedPrecondition: EndPublishing was called for the Job. Threads: safe.

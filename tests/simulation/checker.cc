@@ -38,6 +38,7 @@ std::vector<std::string> Checker::Run() {
   if (blocked_since_ >= 0) blocked_.emplace_back(blocked_since_, INT64_MAX);
   for (const auto& [id, job] : jobs_) CheckJobAtEnd(id, job);
   CheckRanks();
+  CheckAlone();
   return std::move(violations_);
 }
 
@@ -59,16 +60,20 @@ void Checker::Read(const json& r) {
     if (started_ && offset < offset_) lag_ += std::min(offset_ - offset, t - committed_at_);
     offset_ = offset;
     started_ = true;
+    if (down_ && !away_.empty()) away_.back().second = t;
     down_ = false;
     block(full_);
   } else if (kind == "coordinator_end") {
     down_ = true;
+    away_.emplace_back(t, INT64_MAX);
     block(true);
   } else if (kind == "disk_full") {
     full_ = true;
+    disk_faults_.push_back(t);
     block(true);
   } else if (kind == "disk_ok") {
     full_ = false;
+    disk_faults_.push_back(t);
     block(down_);
   } else if (kind == "truth") {
     truths_[r["request"]] = r;
@@ -154,6 +159,7 @@ void Checker::Read(const json& r) {
     }
     job.number_on_disk = r["number"];
     job.quality_on_disk = r["quality"];
+    stood_[r["job"]].push_back({t, r["folds"].get<std::set<int>>()});
   } else if (kind == "current_lost" || kind == "taken_back") {
     // By a loss of power before it was synced; because the Job was over.
     JobSeen& job = jobs_[r["job"]];
@@ -165,6 +171,12 @@ void Checker::Read(const json& r) {
   } else if (kind == "checkpoint_lost") {
     Violation("attempt ", r["attempt"].get<int64_t>(), ": the checkpoint ",
               r["manifest"].get<std::string>(), " was told of and is lost");
+  } else if (kind == "power_lost") {
+    disk_faults_.push_back(t);
+  } else if (kind == "worker_end") {
+    worker_ended_[r["worker"]].push_back(t);
+  } else if (kind == "fold_saved") {
+    saved_.push_back({t, r["job"], r["worker"], r["fold"]});
   } else if (kind == "commit_refused") {
     Violation("the store refused a commit: ", r["error"].get<std::string>());
   } else if (kind == "worker_spins") {

@@ -121,8 +121,9 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
               " without any fault: ", last["reason"].get<std::string>());
   }
   for (const json& attempt : last["attempts"]) {
+    // The reserve does not count the time by which a Worker ends its Ranks early.
     const bool fits =
-        window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.8;
+        window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.9;
     // Nothing is lost with a model of a further trial, whose steps may be long.
     const bool further = last["spec_trials"] > 1 && last["tasks"][attempt[1].get<size_t>()][5] != 0;
     // Nor with one that had not begun to train when it was told to stop.
@@ -209,6 +210,36 @@ void Checker::CheckRanks() {
       }
     }
   }
+}
+
+void Checker::CheckAlone() {
+  for (const SavedFold& saved : saved_) CheckAlone(saved);
+}
+
+// Where traind was away from before a fold was saved until after the deadline, its Worker has
+// published the fold in time.
+void Checker::CheckAlone(const SavedFold& saved) {
+  constexpr int64_t kTimeToPublish = 3 * kSecond;
+  const auto found = jobs_.find(saved.job);
+  if (found == jobs_.end() || found->second.last.is_null()) return;
+  const JobSeen& job = found->second;
+  const int64_t due = job.true_deadline;
+  if (due < 0 || saved.at > due - kTimeToPublish || !job.last["has_test"]) return;
+  if (job.terminal_at >= 0 && job.terminal_at <= due) return;
+  const bool alone = std::any_of(away_.begin(), away_.end(), [&](const auto& away) {
+    return away.first <= saved.at - kSecond && away.second >= due;
+  });
+  const auto meanwhile = [&](int64_t t) { return t >= saved.at - 5 * kSecond && t <= due; };
+  const std::vector<int64_t>& ended = worker_ended_[saved.worker];
+  if (!alone || full_ || std::any_of(ended.begin(), ended.end(), meanwhile) ||
+      std::any_of(disk_faults_.begin(), disk_faults_.end(), meanwhile)) {
+    return;
+  }
+  for (const StoodFrom& stood : stood_[saved.job]) {
+    if (stood.at <= due && stood.folds.count(saved.fold) > 0) return;
+  }
+  Violation("job ", saved.job, ": its Worker had fold ", saved.fold,
+            " in time and has not published it while traind was away");
 }
 
 }  // namespace traind::simulation

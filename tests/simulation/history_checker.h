@@ -46,6 +46,17 @@ class Checker {
     int world_size = 1;
     bool stepped = true;  // before it ended
   };
+  // A fold's last predictions, which its Worker had.
+  struct SavedFold {
+    int64_t at = 0;
+    std::string job, worker;
+    int fold = 0;
+  };
+  // A Prediction that stood from then on.
+  struct StoodFrom {
+    int64_t at = 0;
+    std::set<int> folds;
+  };
   // A Rank must be given these, by what was stored when its Attempt was.
   struct Given {
     std::string resume;
@@ -76,6 +87,8 @@ class Checker {
   void CheckProgressTold(const json& r);
   void CheckGang(const json& r);
   void CheckRanks();
+  void CheckAlone();
+  void CheckAlone(const SavedFold& saved);
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
 
@@ -94,6 +107,11 @@ class Checker {
   std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
   std::vector<std::pair<int64_t, int64_t>> blocked_;  // down, or disk full
   int64_t blocked_since_ = -1;
+  std::vector<std::pair<int64_t, int64_t>> away_;  // traind was
+  std::vector<SavedFold> saved_;
+  std::map<std::string, std::vector<StoodFrom>> stood_;       // by Job
+  std::map<std::string, std::vector<int64_t>> worker_ended_;  // by Worker
+  std::vector<int64_t> disk_faults_;                          // when it was full, or lost power
   bool down_ = true, full_ = false;
   int64_t offset_ = 0, lag_ = 0;  // of traind's clock; what it lost at restarts
   bool started_ = false;

@@ -13,7 +13,7 @@ namespace traind::simulation {
 namespace {
 
 constexpr absl::Duration kLockPoll = absl::Milliseconds(5);
-constexpr absl::Duration kSync = absl::Milliseconds(3);
+constexpr absl::Duration kQuickSync = absl::Milliseconds(3);
 
 // The mean score of each fold's models.
 std::map<int, double> ScoresByFold(const std::vector<Member>& members) {
@@ -42,6 +42,11 @@ std::optional<std::string> Disk::Read(const std::string& path) const {
   const auto file = files_.find(path);
   if (file == files_.end() || !file->second.exists) return std::nullopt;
   return file->second.content;
+}
+
+absl::Duration Disk::SyncTime() {
+  if (slow) return absl::Seconds(world_->chance.LogUniform(0.002, 0.4));
+  return absl::Milliseconds(world_->chance.Int(1, 8));
 }
 
 void Disk::LosePower() {
@@ -169,7 +174,7 @@ void Disk::Commit(const Publishing& publishing, PublishedPrediction next) {
   folder.undo = folder.current;
   folder.current = next.number;
   RecordCurrent("published", job);
-  world_->After(kSync, [this, job, publishing, next] {
+  world_->After(slow ? SyncTime() : kQuickSync, [this, job, publishing, next] {
     if (!publishing.alive()) {
       jobs_[job].locked = false;
       return;
@@ -193,7 +198,7 @@ void Disk::Point(const std::string& job, std::function<bool()> alive, int number
   if (folder.locked) {
     return world_->After(kLockPoll, [this, job, alive, number] { Point(job, alive, number); });
   }
-  if (folder.current == number) return;
+  if (folder.current == number) return folder.undo.reset();  // synced
   if (number > 0 && folder.predictions.count(number) == 0) return;
   folder.current = number;
   RecordCurrent("taken_back", job);
@@ -213,6 +218,11 @@ void Disk::RecordCurrent(const char* kind, const std::string& job) const {
   record["job"] = job;
   record["number"] = standing ? standing->number : 0;
   record["quality"] = standing ? static_cast<int>(standing->quality) : 0;
+  std::set<int> folds;
+  for (const Member& member : standing ? standing->members : std::vector<Member>()) {
+    folds.insert(member.fold);
+  }
+  record["folds"] = folds;
 }
 
 void Disk::RecordStanding() const {

@@ -52,7 +52,11 @@ class Disk {
   // Every process is dead.
   void LosePower();
 
+  // How long a sync takes.
+  absl::Duration SyncTime();
+
   bool full = false;  // writes fail
+  bool slow = false;  // syncs take long
 
  private:
   struct File {

@@ -403,7 +403,7 @@ void SimProcess::StopTraining(StopCause cause, bool predict) {
 void SimProcess::StopNow() {
   if (predicts_) return Predict();
   if (!stepped_) return Finish();
-  if (SaveCheckpoint()) Schedule(absl::Milliseconds(10), &SimProcess::Finish);
+  finishes_ = SaveCheckpoint();
 }
 
 void SimProcess::Predict() {
@@ -437,8 +437,7 @@ bool SimProcess::SaveCheckpoint() {
       absl::StrCat("jobs/", job_, "/attempts/", attempt_, "/checkpoint-", saved.step, ".json");
   around_.disk->Write(saved.manifest, absl::StrFormat("%.17g", epochs_done_));
   checkpoint_ = std::move(saved);
-  Schedule(absl::Milliseconds(around_.world->chance.Int(1, 8)), &SimProcess::CheckpointSynced,
-           false);
+  Schedule(around_.disk->SyncTime(), &SimProcess::CheckpointSynced, false);
   return true;
 }
 
@@ -447,13 +446,13 @@ void SimProcess::CheckpointSynced() {
   if (!checkpoint_) return;
   around_.disk->Sync(checkpoint_->manifest);
   Tell(*std::exchange(checkpoint_, std::nullopt));
+  if (finishes_) Finish();
 }
 
 void SimProcess::SavePredictions(facts::FoldSaved saved) {
   around_.disk->Write(absl::StrCat("jobs/", job_, "/", saved.oof), saved.oof_sha256);
   predictions_ = std::move(saved);
-  Schedule(absl::Milliseconds(around_.world->chance.Int(1, 8)), &SimProcess::PredictionsSynced,
-           false);
+  Schedule(around_.disk->SyncTime(), &SimProcess::PredictionsSynced, false);
 }
 
 void SimProcess::PredictionsSynced() {

@@ -43,6 +43,7 @@ struct SimTask {
   // On the disk, not synced yet.
   std::optional<facts::CheckpointSaved> checkpoint_;
   std::optional<facts::FoldSaved> predictions_;
+  bool finishes_ = false;  // once the checkpoint is synced
 };
 
 class SimProcess : public std::enable_shared_from_this<SimProcess>, private SimTask {

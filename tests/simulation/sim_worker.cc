@@ -418,8 +418,21 @@ void SimWorker::SendToProcess(const worker::SendAction& send) {
 
 void SimWorker::HeardFrom(worker::ProcessId process, const rp::FromProcess& message) {
   if (std::holds_alternative<rp::Finished>(message)) StopsWorking(process);
+  RecordSaved(message);
   core_->Message(process, message, Now());
   Poke();
+}
+
+// What the Worker can publish from now on.
+void SimWorker::RecordSaved(const rp::FromProcess& message) {
+  const auto* saved = std::get_if<rp::FoldSaved>(&message);
+  if (saved == nullptr || !saved->last || saved->trial > 0 || saved->seed > 0) return;
+  const worker::TaskStart* task = core_->TaskOf(saved->attempt);
+  if (task == nullptr) return;
+  nlohmann::json& record = world_->Record("fold_saved");
+  record["job"] = task->job;
+  record["fold"] = saved->fold;
+  record["worker"] = options_.id;
 }
 
 void SimWorker::Exited(worker::ProcessId process, const worker::ExitStatus& status) {

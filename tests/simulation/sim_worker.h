@@ -101,6 +101,7 @@ class SimWorker {
   void SendToProcess(const worker::SendAction& send);
   void Publish(PublishRequest request);
   void HeardFrom(worker::ProcessId process, const rank_protocol::FromProcess& message);
+  void RecordSaved(const rank_protocol::FromProcess& message);
   void Exited(worker::ProcessId process, const worker::ExitStatus& status);
   void StopsWorking(worker::ProcessId process);
   void RecordStart(int64_t attempt, const Part& part, const std::string& resume, int batch);

@@ -481,6 +481,7 @@ Outcome Scenario::Run() {
   ChooseFaults();
   if (faults_.any() && of_power_.Happens(0.15)) faults_.power_fails = of_power_.Uniform(0, 1);
   if (with_ == With::kNoFaults) faults_ = Faults();
+  disk_.slow = faults_.power_fails > 0;  // or hardly anything would be lost
   MakeMachines();
   MakeJobs();
   ChooseOperations();

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "tests/simulation/checker.h"
+#include "tests/simulation/sim_disk.h"
 
 namespace traind::simulation {
 namespace {
@@ -117,7 +118,7 @@ TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
 
 // Each of these once broke the promise.
 TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {
-  for (const uint64_t seed : {1601, 4284, 500947, 501561, 505237, 700181}) {
+  for (const uint64_t seed : {1601, 4284, 500947, 501561, 505237, 700181, 3000166, 3000818}) {
     const Outcome outcome = Simulate(seed);
     auto violations = CheckHistory(outcome.history);
     const auto lost = CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history);
@@ -145,8 +146,9 @@ TEST(SimulationTest, EverySortOfFaultAndEndHappens) {
       }
     }
   }
-  for (const char* kind : {"coordinator_end", "worker_end", "disk_full", "acked_fold", "published",
-                           "conflict_ack", "submit_ack", "short_epoch", "checkpoint_damaged"}) {
+  for (const char* kind :
+       {"coordinator_end", "worker_end", "disk_full", "acked_fold", "published", "conflict_ack",
+        "submit_ack", "short_epoch", "checkpoint_damaged", "power_lost", "fold_saved"}) {
     EXPECT_TRUE(kinds.count(kind)) << kind;
   }
   for (const char* state :
@@ -173,6 +175,50 @@ TEST(SimulationTest, TheSameSeedGivesTheSameHistory) {
     EXPECT_EQ(HashOf(Simulate(seed).history), HashOf(Simulate(seed).history)) << "seed " << seed;
   }
   EXPECT_NE(HashOf(Simulate(1).history), HashOf(Simulate(2).history));
+}
+
+// ---- the results folder
+
+PublishedPrediction PublishOn(Disk& disk, World& world, absl::Duration until) {
+  Publishing publishing;
+  publishing.request.job = "job-a";
+  publishing.cost = absl::Milliseconds(10);
+  publishing.alive = [] { return true; };
+  publishing.done = [](const absl::StatusOr<PublishedPrediction>&) {};
+  disk.WriteFloor("job-a");
+  disk.Publish(publishing);
+  world.Run(world.now() + until);
+  return disk.Standing("job-a").value_or(PublishedPrediction());
+}
+
+TEST(SimulatedDiskTest, ALossOfPowerUndoesWhatWasNotSynced) {
+  int lost = 0, kept = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    World world(seed);
+    Disk disk(&world);
+    EXPECT_EQ(PublishOn(disk, world, absl::Seconds(1)).number, 1);
+    EXPECT_EQ(PublishOn(disk, world, absl::Milliseconds(11)).number, 2);  // not synced yet
+    disk.Write("file", "new");
+    disk.Write("synced", "new");
+    disk.Sync("synced");
+    disk.LosePower();
+    EXPECT_EQ(disk.Read("synced"), "new");
+    const int standing = disk.Standing("job-a")->number;
+    (standing == 1 ? lost : kept) += 1;
+    (disk.Read("file") ? kept : lost) += 1;
+  }
+  EXPECT_GT(lost, 5);
+  EXPECT_GT(kept, 5);
+}
+
+TEST(SimulatedDiskTest, WhatIsPublishedForAJobThatIsOverIsTakenBack) {
+  World world(1);
+  Disk disk(&world);
+  PublishOn(disk, world, absl::Seconds(1));
+  PublishOn(disk, world, absl::Seconds(1));
+  disk.EndPublishing("job-a", 1, [] { return true; });
+  EXPECT_EQ(disk.Standing("job-a")->number, 1);
+  EXPECT_EQ(PublishOn(disk, world, absl::Seconds(1)).number, 1);
 }
 
 // ---- the checker notices what is wrong with a history ----
@@ -283,6 +329,34 @@ const Damage kDamages[] = {
        }
        end["spec_trials"] = 99;
        end["decisions"] = nlohmann::json::array();
+     }},
+    {"OtherPredictionStands", " stands",
+     [](History& history, nlohmann::json& end) {
+       for (auto& r : history) {
+         if (r["kind"] == "standing" && r["job"] == end["job"]) r["number"] = 1000;
+       }
+     }},
+    {"NotPublishedWhileTraindWasAway", "has not published it while traind was away",
+     [](History& history, nlohmann::json& end) {
+       const int64_t due =
+           end["t"].get<int64_t>() + end["deadline"].get<int64_t>() - end["core"].get<int64_t>();
+       end["t"] = due + kMinute;
+       for (auto& r : history) {
+         if (r["kind"] == "published") r["folds"] = nlohmann::json::array();
+         if (r["kind"] == "fold_saved") r["t"] = due - kMinute;
+       }
+       const auto start = std::find_if(history.begin(), history.end(), [](const auto& r) {
+         return r["kind"] == "coordinator_start";
+       });
+       const nlohmann::json away = {{"t", due - 2 * kMinute}, {"kind", "coordinator_end"}};
+       history.insert(start + 1, away);
+     }},
+    {"CheckpointLost", "was told of and is lost",
+     [](History& history, nlohmann::json&) {
+       history.push_back({{"t", history.back()["t"]},
+                          {"kind", "checkpoint_lost"},
+                          {"attempt", 1},
+                          {"manifest", "checkpoint-1.json"}});
      }},
     {"NeverAcknowledged", "was never acknowledged",
      [](History& history, nlohmann::json&) {
