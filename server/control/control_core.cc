@@ -42,6 +42,7 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
     entry.publication.wanted = !PredictionIsCurrent(restored);
     entry.pace.replan_wanted = !restored.plans.empty();
     if (StopsTraining(restored)) entry.finish_at = now_;
+    entry.proposed_at = now_;
     entry.pace.trusted = !restored.plans.empty() && restored.plans.back().estimate.has_value();
     entry.pace.news_by = now_ + NewsGrace(entry);
     for (const Decision& decision : restored.decisions)
@@ -330,7 +331,10 @@ void ControlCore::Impl::UpdateState(JobEntry& entry) {
   if (TrainsNothing(job)) {
     return SetState(entry, prepares ? JobState::kRunning : JobState::kQueued);
   }
-  if (job.state == JobState::kRunning && (prepares || (backs_off && Gangs(entry) > 0))) return;
+  if (job.state == JobState::kRunning &&
+      (prepares || entry.awaits_proposal || (backs_off && Gangs(entry) > 0))) {
+    return;
+  }
   SetState(entry, prepares ? JobState::kPlanning : JobState::kQueued);
 }
 
@@ -394,6 +398,10 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
   if (job.state == JobState::kFinalizing || job.state == JobState::kPaused) return;
   const Window window = WindowOf(entry);
   const StartRule rule = window.bounded() ? StartRuleOf(entry) : StartRule();
+  if (entry.awaits_proposal) {
+    at(ProposalDue(entry));
+    if (window.bounded()) at(rule.Latest(OneEpoch()) + absl::Milliseconds(1));
+  }
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     if (task.state == TaskState::kPending) {

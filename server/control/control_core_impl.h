@@ -4,8 +4,8 @@
 // dispatch.cc (starting), train_queue.cc (who is next), waits.cc (what the others are told),
 // facts.cc (what Workers say), attempts.cc (endings and retries), planning.cc (the clock),
 // extra_seeds.cc (models of a fold besides its first), trials.cc (models with other settings),
-// quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs that predict with another one's
-// models), retention.cc, workers.cc, drain.cc.
+// proposals.cc (trials of clients), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs
+// that predict with another one's models), retention.cc, workers.cc, drain.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -77,6 +77,7 @@ class ControlCore::Impl {
   void Handle(Pause& event);
   void Handle(Resume& event);
   void Handle(Update& event);
+  void Handle(Propose& event);
   static absl::Status OverAlready(const Job& job);
   JobEntry* FindLive(CallId call, const std::string& job, bool cancels = false);
   absl::Status CheckUpdate(const JobEntry& entry, const Update& event) const;
@@ -298,6 +299,13 @@ class ControlCore::Impl {
   bool HasSettings(JobEntry& entry, int trial, const TrialsInput& in, int planned);
   void NoteFewerTrials(JobEntry& entry, const TrialsInput& in, int planned);
   void MakeRoomForFolds(JobEntry& entry);
+
+  // ---- trials that clients propose: proposals.cc ----
+  absl::Status TakesProposals(const Job& job) const;
+  // A fold of a further trial, as short as one may be.
+  static Task OneEpoch();
+  absl::Time ProposalDue(const JobEntry& entry) const;
+  bool DrawsItself(const JobEntry& entry) const;
   void DecideOnce(JobEntry& entry, const TrialNote& note, std::string cause, std::string from);
 
   // ---- quotas.cc ----

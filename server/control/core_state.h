@@ -87,11 +87,12 @@ struct TrialsSeen {
   bool answered = false;  // nothing is being published
   absl::Time deadline;
   int64_t quotas = 0;  // how often they were changed
+  size_t drawn = 0;    // trials with settings
 
   bool operator==(const TrialsSeen& other) const {
     return idle == other.idle && settled == other.settled && plans == other.plans &&
            prediction == other.prediction && answered == other.answered &&
-           deadline == other.deadline && quotas == other.quotas;
+           deadline == other.deadline && quotas == other.quotas && drawn == other.drawn;
   }
 };
 
@@ -118,6 +119,10 @@ struct JobEntry {
   LastRetry last_retry;
   std::optional<TrialsSeen> trials_seen;  // when nothing could start
   EpochRungs rungs;
+  // A further trial would start now if a client proposed its settings. The Job does not end while
+  // it waits.
+  bool awaits_proposal = false;
+  absl::Time proposed_at = absl::InfinitePast();           // the last one, or the restart after it
   mutable std::optional<std::vector<double>> trial_works;  // unset: nobody has asked yet
   absl::Time finish_at = absl::InfiniteFuture();           // when the user asked for it
   std::string home;                                        // the Worker that read the data

@@ -59,6 +59,13 @@ struct Update {
   std::map<std::string, std::string> set_labels;
   std::vector<std::string> remove_labels;
 };
+// Settings for the next trial of a Job that asks for them, which were checked against its space.
+struct Propose {
+  CallId call = 0;
+  std::string job;
+  std::string request_id;  // may be empty
+  std::shared_ptr<const Settings> settings;
+};
 
 // Made, or in place of the one that the subject has. history: what was used in the
 // period before now. known: that owner exists, or is to.
@@ -171,10 +178,10 @@ struct Reused {
 // and ends; Workers of a cluster go on.
 struct ShutdownRequested {};
 
-using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, SetQuota, RemoveQuota,
-                           ListQuotas, UpdateWorker, Pin, DeleteJob, PurgeJob, ForgetHistory,
-                           WorkerAttached, WorkerHeartbeat, WorkerDetached, WorkerDied, GangReady,
-                           WorkerFact, Published, Reused, ShutdownRequested>;
+using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, Propose, SetQuota,
+                           RemoveQuota, ListQuotas, UpdateWorker, Pin, DeleteJob, PurgeJob,
+                           ForgetHistory, WorkerAttached, WorkerHeartbeat, WorkerDetached,
+                           WorkerDied, GangReady, WorkerFact, Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 
@@ -251,6 +258,7 @@ struct Reply {
   std::shared_ptr<const Job> job;  // where status is OK or ALREADY_EXISTS
   bool created = false;
   std::vector<QuotaState> quotas;  // of SetQuota the one, of ListQuotas all
+  int trial = 0;                   // of Propose: its number
 };
 
 // The shell commits `mutations` first; only then it does the rest, in this order.

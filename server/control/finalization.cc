@@ -189,7 +189,7 @@ bool ControlCore::Impl::FinalizingDue(const JobEntry& entry) const {
       now_ >= entry.finish_at + kFinishWait) {
     return true;
   }
-  return AllSettled(job) && !AwaitsFloor(job);
+  return AllSettled(job) && !AwaitsFloor(job) && !entry.awaits_proposal;
 }
 
 // B8: folds that nobody has stopped or dropped before, as traind was away or no Worker there.

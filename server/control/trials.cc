@@ -49,6 +49,9 @@ TrialsSeen ControlCore::Impl::SeenOf(const JobEntry& entry) const {
   seen.answered = !entry.publication.wanted && !entry.publication.running;
   seen.deadline = job.deadline;
   seen.quotas = quota_changes_;
+  seen.drawn = static_cast<size_t>(
+      std::count_if(job.spec.trials.begin(), job.spec.trials.end(),
+                    [](const Trial& trial) { return trial.settings != nullptr; }));
   return seen;
 }
 
@@ -125,17 +128,22 @@ bool ControlCore::Impl::FirstTrialNeedsMore(const Job& job) const {
          });
 }
 
+Task ControlCore::Impl::OneEpoch() {
+  Task task;
+  task.epochs_planned = task.trial = 1;
+  return task;
+}
+
 void ControlCore::Impl::StartTrials(JobEntry& entry) {
   const Job& job = entry.view();
+  const bool awaited = std::exchange(entry.awaits_proposal, false);
   if (job.spec.trials.size() < 2 || job.plans.empty() || StopsTraining(job) || AwaitsReuse(entry)) {
     return;
   }
   if (FirstTrialNeedsMore(job)) return MakeRoomForFolds(entry);
   const TrialsSeen seen = SeenOf(entry);
-  if (seen.idle == 0 || entry.trials_seen == seen) return;
-  Task one_epoch;
-  one_epoch.epochs_planned = one_epoch.trial = 1;
-  if (now_ > StartRuleOf(entry).Latest(one_epoch)) return;
+  if (seen.idle == 0 || (entry.trials_seen == seen && !awaited)) return;
+  if (now_ > StartRuleOf(entry).Latest(OneEpoch())) return;
   const TrialsInput in = TrialsOf(entry);
   // Before a fold of trial 0 was measured, nothing tells what others take.
   const std::vector<TrialFold>& first = in.trials[0].folds;
@@ -144,7 +152,7 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   });
   if (trains && in.trials[0].fold_s <= 0) return;
   const int planned = in.searches ? TrialsThatFit(in) : 0;
-  if (in.searches) NoteFewerTrials(entry, in, planned);
+  if (in.searches && !AsksClients(job.spec.search)) NoteFewerTrials(entry, in, planned);
   const TrialsOutput out = ChooseTrials(in);
   for (const int trial : out.worse) {
     const std::string name = NameOf(job.spec.trials[static_cast<size_t>(trial)]);
@@ -158,9 +166,12 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
                                      " is clearly worse than the best on the same folds"),
                absl::StrCat("trial ", trial, " on all folds"));
   }
-  bool started = false;
+  bool started = false, undrawn = false;
   for (const NextFold& next : out.start) {
-    if (in.searches && !HasSettings(entry, next.trial, in, planned)) continue;
+    if (in.searches && !HasSettings(entry, next.trial, in, planned)) {
+      undrawn = true;
+      continue;
+    }
     const int index = FindOrAddTask(entry, next.fold, next.trial, 0);
     Task& task = EditDurably(entry).tasks[static_cast<size_t>(index)];
     task.state = TaskState::kPending;
@@ -170,7 +181,8 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   }
   if (!started) {
     entry.trials_seen = seen;
-    return NoteEndOfTrials(entry, in, out);
+    entry.awaits_proposal = undrawn && !DrawsItself(entry);
+    return entry.awaits_proposal ? void() : NoteEndOfTrials(entry, in, out);
   }
   DecideOnce(entry, {TrialNote::kBegun},
              absl::StrCat(Text(now_ - ClockStart(job)),
@@ -210,9 +222,16 @@ bool ControlCore::Impl::HasSettings(JobEntry& entry, int trial, const TrialsInpu
                                     int planned) {
   const auto at = static_cast<size_t>(trial);
   if (entry.view().spec.trials[at].settings != nullptr) return true;
+  if (!DrawsItself(entry)) return false;
   auto settings = DrawNext(entry.view().spec, trial, in, planned);
   if (settings == nullptr) return false;
   TakeSettings(std::move(settings), EditDurably(entry).spec.trials[at]);
+  const Search& search = entry.view().spec.search;
+  if (AsksClients(search)) {
+    DecideOnce(entry, {TrialNote::kDrawsItself},
+               absl::StrCat("no trial was proposed for ", Text(search.wait)),
+               "trials that a client proposes");
+  }
   return true;
 }
 

@@ -25,6 +25,7 @@ constexpr NoteText kNotes[] = {
     {TrialNote::kNoGain, false, "more time is not expected to gain", "", ""},
     {TrialNote::kNoneFits, false, "no further model fits", "", ""},
     {TrialNote::kLayer, false, "a second layer joins the trials", "", ""},
+    {TrialNote::kDrawsItself, false, "trials drawn by tpe, until one is proposed", "", ""},
 };
 
 std::vector<int64_t> AttemptsIn(absl::string_view text) {

@@ -44,14 +44,24 @@ struct Trial {
   // In a search: how the trial differs from the spec itself. Null: not drawn yet. Never changes
   // then.
   std::shared_ptr<const Settings> settings = nullptr;
+  // A client has proposed these settings (kAskMethod), by the call with this id; it may be empty.
+  bool proposed = false;
+  std::string request_id = {};
 };
+
+// The method of a search whose trials a client proposes.
+inline constexpr char kAskMethod[] = "ask";
 
 // How the settings of a search's trials are drawn (SearchSpec).
 struct Search {
-  std::string method;  // auto, random, grid, tpe or asha; empty: the Job does not search
+  std::string method;  // auto, random, grid, tpe, asha or ask; empty: the Job does not search
   Settings space;      // ranges by path
   uint64_t seed = 0;
+  // kAskMethod: how long the Job does nothing before it draws trials by itself.
+  absl::Duration wait = absl::ZeroDuration();
 };
+
+inline bool AsksClients(const Search& search) { return search.method == kAskMethod; }
 
 struct Spec {
   std::string name;

@@ -147,6 +147,8 @@ std::map<std::string, Call> CallsByName(TrainingCalls* calls) {
       {"UpdateJob", Erase(calls, &TrainingCalls::UpdateJob)},
       {"DeleteJob", Erase(calls, &TrainingCalls::DeleteJob)},
       {"PinJob", Erase(calls, &TrainingCalls::PinJob)},
+      {"ListTrials", Erase(calls, &TrainingCalls::ListTrials)},
+      {"ProposeTrial", Erase(calls, &TrainingCalls::ProposeTrial)},
       {"Predict", Erase(calls, &TrainingCalls::Predict)},
       {"PredictRows", {[] { return std::make_shared<v1::PredictRowsRequest>(); }, predict_rows}},
       {"GetEvents", {[] { return std::make_shared<v1::GetEventsRequest>(); }, events}},

@@ -22,6 +22,8 @@ const std::vector<Route>& Routes() {
       {"GET", "/v1/jobs/{id}/artifacts/{name}", "FetchArtifact", RouteKind::kFile, true},
       {"GET", "/v1/jobs/{id}/logs", "GetLogs", RouteKind::kPlain, true, "follow=false"},
       {"GET", "/v1/jobs/{id}/spec", "GetSpec"},
+      {"GET", "/v1/jobs/{id}/trials", "ListTrials"},
+      {"POST", "/v1/jobs/{id}/trials", "ProposeTrial", RouteKind::kBody},
       {"POST", "/v1/jobs/{id}:finish", "FinishJob", RouteKind::kBody},
       {"POST", "/v1/jobs/{id}:cancel", "CancelJob", RouteKind::kBody},
       {"POST", "/v1/jobs/{id}:pause", "PauseJob", RouteKind::kBody},

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
 #include <map>
@@ -15,6 +16,8 @@
 
 namespace traind {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 // The values of the spec itself that lie in the space.
 std::shared_ptr<const Settings> OwnSettings(const Space& space, const v1::JobSpec& resolved) {
@@ -41,6 +44,7 @@ absl::Status FillSearch(const v1::JobSpec& asked, const v1::JobSpec& resolved, S
   to.search.seed = resolved.data().seed();
   ASSIGN_OR_RETURN(const Space space, ParseSpace(to.search.space));
   to.search.method = MethodOf(search, space);
+  to.search.wait = absl::Seconds(TimeUtil::DurationToNanoseconds(search.wait()) / 1e9);
   const Trial first = to.trials[0];
   to.trials.resize(static_cast<size_t>(search.trials()), first);
   for (size_t t = 0; t < to.trials.size(); ++t) {
@@ -72,6 +76,7 @@ void TakeDrawnTrials(const Spec& source, Spec& to) {
   for (size_t t = 1; t < known; ++t) {
     if (source.trials[t].settings != nullptr) {
       TakeSettings(source.trials[t].settings, to.trials[t]);
+      to.trials[t].proposed = source.trials[t].proposed;
     }
   }
 }

@@ -175,6 +175,10 @@ void ControlLoop::Update(traind::Update update, Answer answer) {
   PostCall(std::move(update), std::move(answer));
 }
 
+void ControlLoop::Propose(traind::Propose event, Answer answer) {
+  PostCall(std::move(event), std::move(answer));
+}
+
 void ControlLoop::SetQuota(traind::SetQuota event, Answer answer) {
   PostCall(std::move(event), std::move(answer));
 }

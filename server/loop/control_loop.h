@@ -89,6 +89,7 @@ class ControlLoop {
   void Pause(const std::string& job, Answer answer);
   void Resume(const std::string& job, Answer answer);
   void Update(traind::Update update, Answer answer);
+  void Propose(traind::Propose event, Answer answer);
   void SetQuota(traind::SetQuota event, Answer answer);
   void RemoveQuota(QuotaSubject subject, Answer answer);
   void ListQuotas(Answer answer);

@@ -30,7 +30,6 @@ namespace {
 
 constexpr char kOwner[] = "local";
 constexpr size_t kMaxOwner = 63;
-constexpr size_t kMaxRequestId = 128;
 constexpr size_t kMaxSpecText = 1 << 20;
 constexpr int kSuggestAmong = 200;  // of the newest Jobs
 

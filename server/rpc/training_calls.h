@@ -30,6 +30,9 @@ namespace traind {
 
 class GrpcWorkerGateway;
 
+// A request_id may have so many characters.
+inline constexpr size_t kMaxRequestId = 128;
+
 // Takes the answer of a call; called exactly once, from any thread. Until then the caller keeps
 // request and reply.
 using Done = std::function<void(const absl::Status&)>;
@@ -77,6 +80,9 @@ class TrainingCalls {
                  Done done);
   void UpdateJob(const Caller& caller, const v1::UpdateJobRequest& request, v1::Job* reply,
                  Done done);
+  void ProposeTrial(const Caller& caller, const v1::ProposeTrialRequest& request,
+                    v1::ProposeTrialReply* reply, Done done);
+  absl::Status ListTrials(const v1::ListTrialsRequest& request, v1::ListTrialsReply* reply);
 
   void ListQuotas(const v1::ListQuotasRequest& request, v1::ListQuotasReply* reply, Done done);
   void SetQuota(const v1::SetQuotaRequest& request, v1::QuotaState* reply, Done done);
@@ -175,6 +181,8 @@ class TrainingCalls {
   // The event that the request asks for; InvalidArgument by the rules of a spec.
   absl::StatusOr<Update> CheckUpdate(const Caller& caller,
                                      const v1::UpdateJobRequest& request) const;
+  absl::StatusOr<Propose> CheckProposal(const Caller& caller,
+                                        const v1::ProposeTrialRequest& request) const;
   // The owner that a call names; empty: the caller, or the default one where nobody knows callers.
   // PermissionDenied: only an admin acts for others.
   static absl::StatusOr<std::string> OwnerOf(const Caller& caller, const std::string& named);

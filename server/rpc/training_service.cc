@@ -172,6 +172,14 @@ grpc::ServerUnaryReactor* TrainingService::UpdateJob(grpc::CallbackServerContext
   });
 }
 
+grpc::ServerUnaryReactor* TrainingService::ProposeTrial(grpc::CallbackServerContext* context,
+                                                        const v1::ProposeTrialRequest* request,
+                                                        v1::ProposeTrialReply* reply) {
+  return Begin("ProposeTrial", context, *request, *reply, [&](const Caller& caller, Done done) {
+    calls_->ProposeTrial(caller, *request, reply, std::move(done));
+  });
+}
+
 grpc::ServerUnaryReactor* TrainingService::ListQuotas(grpc::CallbackServerContext* context,
                                                       const v1::ListQuotasRequest* request,
                                                       v1::ListQuotasReply* reply) {
@@ -247,6 +255,13 @@ grpc::Status TrainingService::ListJobs(grpc::ServerContext* context,
                                        v1::ListJobsReply* reply) {
   return Count("ListJobs", context, *request, *reply,
                [&](const Caller&) { return calls_->ListJobs(*request, reply); });
+}
+
+grpc::Status TrainingService::ListTrials(grpc::ServerContext* context,
+                                         const v1::ListTrialsRequest* request,
+                                         v1::ListTrialsReply* reply) {
+  return Count("ListTrials", context, *request, *reply,
+               [&](const Caller&) { return calls_->ListTrials(*request, reply); });
 }
 
 grpc::Status TrainingService::DeleteJob(grpc::ServerContext* context,

@@ -21,7 +21,8 @@ using AdminMethods = v1::TrainingService::WithCallbackMethod_ListQuotas<
             v1::TrainingService::WithCallbackMethod_UpdateWorker<v1::TrainingService::Service>>>>;
 using SubmitMethods = v1::TrainingService::WithCallbackMethod_Submit<
     v1::TrainingService::WithCallbackMethod_SubmitBatch<
-        v1::TrainingService::WithCallbackMethod_Predict<AdminMethods>>>;
+        v1::TrainingService::WithCallbackMethod_ProposeTrial<
+            v1::TrainingService::WithCallbackMethod_Predict<AdminMethods>>>>;
 
 // Brings calls from gRPC to TrainingCalls. Those that wait for the control loop's commit hold no
 // thread meanwhile; the others have a thread each.
@@ -55,6 +56,9 @@ class TrainingService final
                                       const v1::ResumeJobRequest* request, v1::Job* reply) override;
   grpc::ServerUnaryReactor* UpdateJob(grpc::CallbackServerContext* context,
                                       const v1::UpdateJobRequest* request, v1::Job* reply) override;
+  grpc::ServerUnaryReactor* ProposeTrial(grpc::CallbackServerContext* context,
+                                         const v1::ProposeTrialRequest* request,
+                                         v1::ProposeTrialReply* reply) override;
   grpc::ServerUnaryReactor* ListQuotas(grpc::CallbackServerContext* context,
                                        const v1::ListQuotasRequest* request,
                                        v1::ListQuotasReply* reply) override;
@@ -81,6 +85,8 @@ class TrainingService final
                       v1::Job* reply) override;
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                         v1::ListJobsReply* reply) override;
+  grpc::Status ListTrials(grpc::ServerContext* context, const v1::ListTrialsRequest* request,
+                          v1::ListTrialsReply* reply) override;
   grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
                         grpc::ServerWriter<v1::Job>* writer) override;
   grpc::Status GetMetrics(grpc::ServerContext* context, const v1::GetMetricsRequest* request,

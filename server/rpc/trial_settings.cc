@@ -4,6 +4,7 @@
 #include <absl/strings/str_replace.h>
 #include <absl/strings/strip.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -104,13 +105,6 @@ class TrialReader {
   std::map<std::string, Usual> kinds_;
 };
 
-// "num_leaves" of "model.lightgbm.num_leaves", "lr" of "model.command.settings.lr"; other paths
-// stay.
-std::string ShortName(absl::string_view path, const std::string& kind) {
-  if (absl::ConsumePrefix(&path, kSettingPath)) return std::string(path);
-  return std::string(absl::StripPrefix(path, absl::StrCat("model.", kind, ".")));
-}
-
 std::vector<v1::Trial> TrialsOfSearch(const Spec& spec) {
   std::vector<v1::Trial> trials;
   for (const Trial& from : spec.trials) {
@@ -118,6 +112,7 @@ std::vector<v1::Trial> TrialsOfSearch(const Spec& spec) {
     to.set_index(static_cast<int>(trials.size()) - 1);
     to.set_name(from.name);
     to.set_kind(from.kind);
+    to.set_proposed(from.proposed);
     if (from.settings == nullptr) continue;
     for (const auto& [path, value] : *from.settings) {
       (*to.mutable_settings())[ShortName(path, from.kind)] = value;
@@ -128,10 +123,65 @@ std::vector<v1::Trial> TrialsOfSearch(const Spec& spec) {
 
 bool Searches(const Job& job) { return !job.spec.search.method.empty(); }
 
-}  // namespace
+// What the folds of one trial are doing, and their scores.
+struct Shown {
+  int waiting = 0, busy = 0, failed = 0;
+  std::map<int, double> scores;  // by fold
+};
 
-std::vector<v1::Trial> TrialsOf(const Job& job) {
-  if (Searches(job)) return TrialsOfSearch(job.spec);
+std::vector<Shown> ShownBy(const Job& job, size_t trials) {
+  std::vector<Shown> all(trials);
+  for (const Task& task : job.tasks) {
+    const auto trial = static_cast<size_t>(task.trial);
+    if (task.kind != TaskKind::kTrain || task.seed > 0 || trial >= trials) continue;
+    Shown& shown = all[trial];
+    shown.waiting += task.state == TaskState::kPending;
+    shown.busy += task.state == TaskState::kRunning;
+    if (!IsTerminal(task.state)) continue;
+    if (task.member && task.score) {
+      shown.scores[task.fold] = *task.score;
+    } else if (!task.member) {
+      shown.failed += task.attempts > 0;
+    }
+  }
+  return all;
+}
+
+v1::TrialState StateOf(const Job& job, const Shown& shown, const Trial& trial) {
+  const bool has_scores = !shown.scores.empty();
+  if (shown.failed > 0) return v1::TRIAL_STATE_FAILED;
+  if (shown.busy > 0 || (shown.waiting > 0 && has_scores)) return v1::TRIAL_STATE_RUNNING;
+  if (has_scores) {
+    const bool all = static_cast<int>(shown.scores.size()) >= job.spec.folds;
+    return all || IsTerminal(job.state) ? v1::TRIAL_STATE_DONE : v1::TRIAL_STATE_PARTIAL;
+  }
+  const bool drawn = !Searches(job) || trial.settings != nullptr;
+  return drawn ? v1::TRIAL_STATE_WAITING : v1::TRIAL_STATE_OPEN;
+}
+
+// Fills in what the folds of the trials have shown.
+void AddResults(const Job& job, std::vector<v1::Trial>& trials) {
+  const std::vector<Shown> all = ShownBy(job, trials.size());
+  for (size_t t = 0; t < trials.size(); ++t) {
+    const Trial own = t < job.spec.trials.size() ? job.spec.trials[t] : Trial();
+    trials[t].set_state(StateOf(job, all[t], own));
+    double sum = 0, gain = 0;
+    int shared = 0;
+    for (const auto& [fold, score] : all[t].scores) {
+      sum += score;
+      const auto first = all[0].scores.find(fold);
+      if (first == all[0].scores.end()) continue;
+      gain += job.spec.higher_is_better ? score - first->second : first->second - score;
+      ++shared;
+    }
+    const auto count = static_cast<int>(all[t].scores.size());
+    trials[t].set_scored_folds(count);
+    if (count > 0) trials[t].set_score(sum / count);
+    if (shared > 0) trials[t].set_gain(gain / shared);
+  }
+}
+
+std::vector<v1::Trial> TrialsOfModels(const Job& job) {
   std::vector<v1::Trial> trials;
   const Json spec = Json::parse(job.spec_json, nullptr, false);
   if (!spec.is_object() || !spec.contains("trials")) return trials;
@@ -147,10 +197,39 @@ std::vector<v1::Trial> TrialsOf(const Job& job) {
   return trials;
 }
 
+// How many proposals keep all slots busy: as many trials run as folds do beside each other.
+void CountOpen(const Job& job, v1::Search& search) {
+  const std::vector<v1::Trial> trials = TrialsOf(job);
+  int open = 0, begun = 0;
+  for (const v1::Trial& trial : trials) {
+    open += trial.state() == v1::TRIAL_STATE_OPEN;
+    begun += trial.index() > 0 &&
+             (trial.state() == v1::TRIAL_STATE_WAITING || trial.state() == v1::TRIAL_STATE_RUNNING);
+  }
+  if (IsTerminal(job.state) || job.state == JobState::kFinalizing || StopsTraining(job)) return;
+  const int beside = job.plans.empty() ? 1 : job.plans.back().parallel_folds;
+  search.set_open_trials(open);
+  search.set_wanted_trials(std::clamp(beside - begun, 0, open));
+}
+
+}  // namespace
+
+std::vector<v1::Trial> TrialsOf(const Job& job) {
+  std::vector<v1::Trial> trials = Searches(job) ? TrialsOfSearch(job.spec) : TrialsOfModels(job);
+  AddResults(job, trials);
+  return trials;
+}
+
+std::string ShortName(absl::string_view path, const std::string& kind) {
+  if (absl::ConsumePrefix(&path, kSettingPath)) return std::string(path);
+  return std::string(absl::StripPrefix(path, absl::StrCat("model.", kind, ".")));
+}
+
 std::optional<v1::Search> SearchOf(const Job& job) {
   if (!Searches(job)) return std::nullopt;
   v1::Search search;
   search.set_method(job.spec.search.method);
+  if (AsksClients(job.spec.search)) CountOpen(job, search);
   const absl::StatusOr<Space> space = ParseSpace(job.spec.search.space);
   if (!space.ok()) return search;
   const std::vector<std::optional<double>> shares = Importances(*space, TriedBy(job));

@@ -150,6 +150,8 @@ void TakeSettings(std::shared_ptr<const Settings> settings, Trial& trial) {
   trial.settings = std::move(settings);
 }
 
-bool HasRungs(const Search& search) { return search.method == "asha" || search.method == "auto"; }
+bool HasRungs(const Search& search) {
+  return search.method == "asha" || search.method == "auto" || AsksClients(search);
+}
 
 }  // namespace traind

@@ -43,13 +43,16 @@ inline nlohmann::json TrialsJson(const std::vector<Trial>& trials) {
                     {"epochs", trial.epochs},
                     {"patience", trial.patience}});
     if (trial.settings != nullptr) list.back()["settings"] = *trial.settings;
+    if (trial.proposed) list.back()["proposed"] = trial.request_id;
   }
   return list;
 }
 
 inline nlohmann::json SearchJson(const Search& search) {
   if (search.method.empty()) return nlohmann::json::object();
-  return {{"method", search.method}, {"space", search.space}, {"seed", search.seed}};
+  nlohmann::json j = {{"method", search.method}, {"space", search.space}, {"seed", search.seed}};
+  if (AsksClients(search)) j["wait_ms"] = absl::ToInt64Milliseconds(search.wait);
+  return j;
 }
 
 inline Search SearchFromJson(const nlohmann::json& j) {
@@ -57,6 +60,7 @@ inline Search SearchFromJson(const nlohmann::json& j) {
   search.method = j.at("method");
   search.space = j.at("space").get<Settings>();
   search.seed = j.at("seed");
+  if (AsksClients(search)) search.wait = absl::Milliseconds(j.at("wait_ms").get<int64_t>());
   return search;
 }
 
@@ -69,6 +73,8 @@ inline Trial TrialFromJson(const nlohmann::json& j) {
   if (j.contains("settings")) {
     trial.settings = std::make_shared<const Settings>(j["settings"].get<Settings>());
   }
+  trial.proposed = j.contains("proposed");
+  if (trial.proposed) trial.request_id = j["proposed"];
   return trial;
 }
 

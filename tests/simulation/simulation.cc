@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "tests/simulation/searches.h"
 #include "tests/simulation/sim_coordinator.h"
 #include "tests/simulation/sim_worker.h"
 
@@ -39,6 +40,7 @@ class Scenario {
   using MakeEvent = std::function<Event(CallId, const std::string& job)>;
   void Ask(const std::string& request, MakeEvent make, int tries);
   void MakeChanges(const std::string& request, absl::Duration at, bool bounded, double window);
+  void ProposeTrials(const std::string& request, absl::Duration at, double window);
   void ChooseOperations();
   void SetMode(const std::string& worker, WorkerMode mode, absl::Duration grace);
   void FaultTick();
@@ -225,6 +227,21 @@ void Scenario::MakeJobs() {
       });
     }
     if (changes) MakeChanges(request, at, window < 1e6, window);
+    ProposeTrials(request, at, window);
+  }
+}
+
+// A client that proposes trials, and is gone after a while.
+void Scenario::ProposeTrials(const std::string& request, absl::Duration at, double window) {
+  for (const Proposal& of : ProposalsFor(truths_[request].spec, window, world_.chance)) {
+    world_.After(at + of.after, [this, request, of] {
+      Ask(
+          request,
+          [of](CallId call, const std::string& job) -> Event {
+            return Propose{call, job, of.request_id, of.settings};
+          },
+          0);
+    });
   }
 }
 

@@ -7,21 +7,10 @@
 #include <numeric>
 #include <utility>
 
-#include "server/search/search.h"
+#include "tests/simulation/searches.h"
 
 namespace traind::simulation {
 namespace {
-
-// The trials are those of a search: of one kind, with settings that are drawn before or on the way.
-void AddSearch(Spec& spec, Chance& chance) {
-  static const char* const kMethods[] = {"auto", "random", "tpe", "asha"};
-  spec.search.method = kMethods[chance.Int(0, 3)];
-  spec.search.space = {{"train.ema", "uniform(0, 0.9)"}};
-  spec.search.seed = chance.Next();
-  for (Trial& trial : spec.trials) trial.kind = spec.trials[0].kind;
-  spec.trials[0].settings = std::make_shared<const Settings>();
-  DrawAtAcceptance(spec).IgnoreError();
-}
 
 // Trials that cost less or more than the first, are better or worse, and may end early.
 void AddTrials(JobTruth& truth, Chance& chance) {

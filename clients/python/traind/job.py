@@ -7,7 +7,7 @@ import time
 import urllib.parse
 from typing import Any, Dict, Iterable, List, Optional
 
-from . import export
+from . import ask_tell, export
 from .errors import JobFailedError, LimitError, TraindError, UnreachableError, WaitTimeoutError
 from .progress import ENDED, describe, make_progress, share_done
 from .spec import budget_of
@@ -158,6 +158,32 @@ class Job:
             change["priority"] = priority
         self._set(self._transport.json("PATCH", self._path(), change))
         return self
+
+    # ---- trials from outside
+
+    def list_trials(self) -> Dict[str, Any]:
+        """The trials with their scores so far: state (of the Job), trials, search, metric, higher_is_better."""
+        return self._transport.json("GET", self._path("/trials"))
+
+    def propose(self, settings: Dict[str, Any], request_id: Optional[str] = None) -> Dict[str, Any]:
+        """Adds a trial to a Job with `search: {method: ask}`, and returns {"trial": ..., "created": ...}.
+
+        settings: values by the names of the space; those left out are as in trial 0. A repeated call with the same
+        request_id answers the same trial. SpecError: a setting is not of the space. StateError, LimitError: the Job
+        takes no more.
+        """
+        return ask_tell.propose(self, settings, request_id)
+
+    def ask_tell(self, ask: ask_tell.Ask, tell: ask_tell.Tell, poll_s: float = 0.2) -> "Job":
+        """Drives a Job with `search: {method: ask}` until it has ended.
+
+        ask() returns a token and the settings of a further trial; it is called as long as slots are free. None ends
+        the training, and what there is predicts. tell(token, trial) is called once a trial has its folds, or once the
+        Job is over; trial.get("gain") tells how much better it is than trial 0 on the same folds; it is None where no
+        fold was done.
+        """
+        ask_tell.AskTell(self, ask, tell, poll_s).run()
+        return self.refresh()
 
     def delete(self) -> None:
         """Deletes a Job that has ended, with its models and answers."""

@@ -56,6 +56,12 @@ class OwnerCallsTest : public testing::Test {
         Change(&TrainingCalls::PauseJob, caller),    Change(&TrainingCalls::ResumeJob, caller),
         Change(&TrainingCalls::FinishJob, caller),   Change(&TrainingCalls::CancelJob, caller),
     };
+    v1::ProposeTrialRequest propose;
+    propose.set_id(job_);
+    v1::ProposeTrialReply proposed;
+    answers.push_back(Await([&](Done done) {
+      house_.calls().ProposeTrial(caller, propose, &proposed, std::move(done));
+    }));
     v1::DeleteJobRequest remove;
     remove.set_id(job_);
     v1::DeleteJobReply removed;

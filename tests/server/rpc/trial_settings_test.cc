@@ -102,6 +102,74 @@ TEST(TrialSettingsTest, OfASearchTheFieldsThatVaryAreTold) {
   EXPECT_EQ(told->model().lightgbm().num_leaves(), 31);
 }
 
+// A search with three trials on two folds; lower scores are better.
+Job Shown() {
+  Job job = JobOf("{}");
+  job.state = JobState::kRunning;
+  job.spec.folds = 2;
+  job.spec.higher_is_better = false;
+  job.spec.search = {kAskMethod, {{"train.ema", "uniform(0, 1)"}}, 1};
+  job.plans.emplace_back().parallel_folds = 2;
+  job.tasks.resize(1);
+  job.tasks[0].kind = TaskKind::kPrepare;
+  for (const char* ema : {"0.1", "0.2", ""}) {
+    job.spec.trials.push_back({"mlp", "mlp"});
+    if (*ema == 0) continue;
+    job.spec.trials.back().settings =
+        std::make_shared<const Settings>(Settings{{"train.ema", ema}});
+  }
+  const auto add = [&job](int trial, int fold, double score) {
+    Task& task = job.tasks.emplace_back();
+    task.trial = trial;
+    task.fold = fold;
+    task.state = TaskState::kDone;
+    task.score = score;
+    task.member.emplace();
+  };
+  add(0, 0, 0.5);
+  add(0, 1, 0.7);
+  add(1, 0, 0.4);
+  return job;
+}
+
+TEST(TrialSettingsTest, GainsOfTrialsWithDifferentFoldsCompare) {
+  const std::vector<v1::Trial> trials = TrialsOf(Shown());
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_EQ(trials[0].state(), v1::TRIAL_STATE_DONE);
+  EXPECT_NEAR(trials[0].score(), 0.6, 1e-9);
+  EXPECT_EQ(trials[0].gain(), 0);
+  EXPECT_EQ(trials[1].state(), v1::TRIAL_STATE_PARTIAL);
+  EXPECT_EQ(trials[1].scored_folds(), 1);
+  EXPECT_NEAR(trials[1].gain(), 0.1, 1e-9) << "lower is better";
+  EXPECT_EQ(trials[2].state(), v1::TRIAL_STATE_OPEN);
+  EXPECT_FALSE(trials[2].has_gain());
+}
+
+TEST(TrialSettingsTest, StatesFollowFromFolds) {
+  Job job = Shown();
+  job.tasks[3].state = TaskState::kRunning;
+  EXPECT_EQ(TrialsOf(job)[1].state(), v1::TRIAL_STATE_RUNNING);
+  EXPECT_FALSE(TrialsOf(job)[1].has_gain()) << "its score may still change";
+  job.tasks[3].state = TaskState::kPending;
+  EXPECT_EQ(TrialsOf(job)[1].state(), v1::TRIAL_STATE_WAITING);
+  job.tasks[3].state = TaskState::kFailed;
+  job.tasks[3].member.reset();
+  job.tasks[3].attempts = 1;
+  EXPECT_EQ(TrialsOf(job)[1].state(), v1::TRIAL_STATE_FAILED);
+}
+
+TEST(TrialSettingsTest, AJobThatAsksTellsHowManyTrialsItCouldUse) {
+  Job job = Shown();
+  EXPECT_EQ(SearchOf(job)->open_trials(), 1);
+  EXPECT_EQ(SearchOf(job)->wanted_trials(), 1);
+  job.plans.back().parallel_folds = 1;
+  job.tasks[3].state = TaskState::kRunning;
+  EXPECT_EQ(SearchOf(job)->open_trials(), 1);
+  EXPECT_EQ(SearchOf(job)->wanted_trials(), 0) << "the slot trains trial 1";
+  job.state = JobState::kFinalizing;
+  EXPECT_EQ(SearchOf(job)->open_trials(), 0);
+}
+
 TEST(TrialSettingsTest, TheImportanceOfParametersFollowsFromTrainedFolds) {
   Job job = JobOf("{}");
   EXPECT_FALSE(SearchOf(job).has_value());
