@@ -145,7 +145,8 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
     ApplyTemperature(answer.tuned.temperature, outputs, absl::MakeSpan(joined));
     for (size_t i = 0; i < count; ++i) {
       ASSIGN_OR_RETURN(const absl::string_view id, ids.Next());
-      RETURN_IF_ERROR(writer.Add(id, absl::MakeConstSpan(joined).subspan(i * outputs, outputs)));
+      RETURN_IF_ERROR(writer.Add(id, absl::MakeConstSpan(joined).subspan(i * outputs, outputs),
+                                 answer.columns.StepOf(begin + i)));
     }
   }
   return absl::OkStatus();

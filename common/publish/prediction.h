@@ -86,8 +86,10 @@ struct PublishedPrediction {
   std::vector<PredictionFile> files;  // without predictions.csv
   Tuned tuned;                        // what the members' joined answer is adjusted by
   Quantiles quantiles;                // of the joined answer, where levels are wanted
-  std::vector<int> left_out;          // folds that score below the floor;
-                                      // complete ones still count for quality
+  // Of these quantiles: on the rows that chose them, and on the test rows. Not stored.
+  QuantileScores quantile_scores, test_quantile_scores;
+  std::vector<int> left_out;  // folds that score below the floor;
+                              // complete ones still count for quality
   // Why models do not answer. Known only where Publish has just judged them; not stored.
   std::optional<double> left_out_score;  // of the folds left out, on their rows together
   std::optional<double> left_out_floor;  // the floor's on the same rows

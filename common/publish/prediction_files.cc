@@ -133,7 +133,7 @@ PredictionWriter::~PredictionWriter() {
   if (!dir_.empty()) fs::remove_all(dir_, ignored);
 }
 
-void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> values) {
+void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> values, int step) {
   line_.clear();
   if (columns_.id.empty()) {
     absl::StrAppend(&line_, row_);
@@ -147,7 +147,7 @@ void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> val
       AppendValue(line_, values[k]);
     }
     if (!columns_.quantiles.levels.empty()) {
-      QuantilesAt(columns_.quantiles, values.first(columns_.targets.size()), quantiles_);
+      QuantilesAt(columns_.quantiles, values.first(columns_.targets.size()), step, quantiles_);
       for (const double quantile : quantiles_) {
         line_.push_back(',');
         if (!std::isnan(quantile)) AppendValue(line_, static_cast<float>(quantile));
@@ -163,8 +163,8 @@ void PredictionWriter::AddText(absl::string_view id, absl::Span<const float> val
   line_.push_back('\n');
 }
 
-absl::Status PredictionWriter::Add(absl::string_view id, absl::Span<const float> values) {
-  AddText(id, values);
+absl::Status PredictionWriter::Add(absl::string_view id, absl::Span<const float> values, int step) {
+  AddText(id, values, step);
   ++row_;
   RETURN_IF_ERROR(csv_->Append(line_));
   if (npy_ == nullptr) return absl::OkStatus();

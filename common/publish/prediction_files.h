@@ -28,8 +28,10 @@ struct AnswerColumns {
   std::vector<std::string> classes;      // empty: the values are not probabilities of classes
   std::optional<double> threshold = {};  // of the second of two classes (tuned.h)
   Quantiles quantiles = {};              // of values; with levels, columns <target>_q<level>
+  std::vector<int32_t> steps = {};       // of a forecast: how many rows ahead each row is
 
   size_t outputs() const { return classes.empty() ? targets.size() : classes.size(); }
+  int StepOf(size_t row) const { return steps.empty() ? 0 : steps[row]; }
 };
 AnswerColumns AnswerColumnsOf(const TableSchema& schema);
 // The names of the columns of quantiles, [targets, levels].
@@ -49,7 +51,8 @@ class PredictionWriter {
   ~PredictionWriter();
 
   // Appends the next row of the file. id: ignored if there is no id column. values: [outputs].
-  absl::Status Add(absl::string_view id, absl::Span<const float> values);
+  // step: how many rows ahead a forecast is; else 0.
+  absl::Status Add(absl::string_view id, absl::Span<const float> values, int step = 0);
   // Absolute path of the files until Commit.
   const std::string& folder() const { return dir_; }
   // Names of files in folder() that Commit packs with predictions.csv into predictions.zip.
@@ -61,7 +64,7 @@ class PredictionWriter {
 
  private:
   PredictionWriter() = default;
-  void AddText(absl::string_view id, absl::Span<const float> values);
+  void AddText(absl::string_view id, absl::Span<const float> values, int step);
   absl::Status WriteZipFile(const std::vector<std::string>& names, PredictionManifest& manifest);
 
   std::string state_dir_, job_, dir_;

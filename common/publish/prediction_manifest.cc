@@ -145,12 +145,19 @@ std::vector<PredictionFile> ParseFiles(const Json& list) {
   return files;
 }
 
+Json ScoresJson(const QuantileScores& scores) {
+  return {{"pinball", scores.pinball}, {"below", scores.below}};
+}
+
 Json QuantilesJson(const Quantiles& quantiles) {
   Json targets = Json::array();
   for (const TargetOffsets& target : quantiles.targets) {
     targets.push_back({{"answers", target.at},
                        {"offsets", target.offsets},
                        {"not_negative", target.not_negative}});
+    if (target.steps.empty()) continue;
+    targets.back()["steps"] = target.steps;
+    targets.back()["scales"] = target.scales;
   }
   return {{"levels", quantiles.levels}, {"targets", std::move(targets)}};
 }
@@ -196,6 +203,13 @@ bool ParseQuantiles(const Json& json, Quantiles& quantiles) {
         !ReadNumbers(item["offsets"], target.offsets) ||
         target.offsets.size() != target.at.size() * quantiles.levels.size() ||
         !std::is_sorted(target.at.begin(), target.at.end())) {
+      return false;
+    }
+    if (!has(item, "steps")) continue;
+    if (!has(item, "scales") || !ReadNumbers(item["steps"], target.steps) ||
+        !ReadNumbers(item["scales"], target.scales) ||
+        target.steps.size() != target.scales.size() ||
+        !std::is_sorted(target.steps.begin(), target.steps.end())) {
       return false;
     }
     target.not_negative = item["not_negative"].get<bool>();
@@ -244,7 +258,14 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
     json["powers"].push_back({{"trial", power.trial}, {"exponent", power.exponent}});
   }
   if (p.weighed_score) json["scores"]["weighed"] = Number(p.weighed_score);
-  if (!p.quantiles.levels.empty()) json["quantiles"] = QuantilesJson(p.quantiles);
+  if (!p.quantiles.levels.empty()) {
+    json["quantiles"] = QuantilesJson(p.quantiles);
+    Json& scores = json["quantiles"]["scores"];
+    if (!p.quantile_scores.pinball.empty()) scores["oof"] = ScoresJson(p.quantile_scores);
+    if (!p.test_quantile_scores.pinball.empty()) {
+      scores["test"] = ScoresJson(p.test_quantile_scores);
+    }
+  }
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -234,6 +234,14 @@ struct NextAnswer {
   }
 };
 
+// Empty where the test file lacks the target.
+QuantileScores OnTestQuantiles(const ScoringData& scoring, const Quantiles& quantiles,
+                               const JoinedValues& test_values) {
+  if (!scoring.table->schema().test_has_target || scoring.test_rows() == 0) return {};
+  return ScoreQuantiles(quantiles, test_values.Read(), TestTargets(*scoring.table, scoring.columns),
+                        scoring.test_steps);
+}
+
 // Describes the Prediction that the members would make, without its files. Quality says how much of
 // the plan was done, so complete folds count for it even if they were left out.
 PublishedPrediction Describe(const PublishRequest& request, const PredictionForm& form,
@@ -272,7 +280,10 @@ PublishedPrediction Describe(const PublishRequest& request, const PredictionForm
   if (!std::isnan(oof)) p.oof_score = oof;
   if (!form.quantiles.empty() && scoring.table->schema().target_kind != TargetKind::kClasses) {
     p.quantiles = QuantilesOf(form.quantiles, scoring.columns, covered.values,
-                              scoring.TargetsOf(covered.rows));
+                              scoring.TargetsOf(covered.rows), scoring.StepsOf(covered.rows));
+    p.quantile_scores = ScoreQuantiles(p.quantiles, covered.values, scoring.TargetsOf(covered.rows),
+                                       scoring.StepsOf(covered.rows));
+    p.test_quantile_scores = OnTestQuantiles(scoring, p.quantiles, test_values);
   }
   const bool all = static_cast<int>(members.size()) == request.spec_folds;
   p.comparable = all || members.empty();
@@ -432,6 +443,7 @@ absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scorin
   ApplyTemperature(tuned.temperature, columns.outputs(), absl::MakeSpan(all));
   columns.threshold = tuned.threshold;
   columns.quantiles = manifest.prediction.quantiles;
+  columns.steps = scoring.test_steps;
   const absl::Span<const float> values = all;
   const auto rows = static_cast<size_t>(table.schema().test_rows);
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
@@ -445,7 +457,8 @@ absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scorin
   const size_t outputs = columns.outputs();
   for (size_t row = 0; row < rows; ++row) {
     RETURN_IF_ERROR(writer->Add(columns.id.empty() ? absl::string_view() : ids[row],
-                                values.subspan(place[row] * outputs, outputs)));
+                                values.subspan(place[row] * outputs, outputs),
+                                columns.StepOf(place[row])));
   }
   return writer->Commit(manifest);
 }

@@ -9,21 +9,12 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
+#include "common/data/table/series_places.h"
 #include "common/data/volume/overlap.h"
 
 namespace traind {
 
 namespace {
-
-// Returns the targets, [test_rows, C], row-major.
-std::vector<float> TestTargets(const Table& table, size_t columns) {
-  std::vector<float> wanted(static_cast<size_t>(table.schema().test_rows) * columns);
-  for (size_t k = 0; k < columns; ++k) {
-    const auto targets = table.TargetValue(Split::kTest, k);
-    for (size_t i = 0; i < targets.size(); ++i) wanted[i * columns + k] = targets[i];
-  }
-  return wanted;
-}
 
 // Returns the mean score over the test volumes that have a mask.
 std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedValues& values) {
@@ -54,6 +45,15 @@ std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedV
 
 }  // namespace
 
+std::vector<float> TestTargets(const Table& table, size_t columns) {
+  std::vector<float> wanted(static_cast<size_t>(table.schema().test_rows) * columns);
+  for (size_t k = 0; k < columns; ++k) {
+    const auto targets = table.TargetValue(Split::kTest, k);
+    for (size_t i = 0; i < targets.size(); ++i) wanted[i * columns + k] = targets[i];
+  }
+  return wanted;
+}
+
 std::vector<int32_t> ScoringData::LabelsOf(absl::Span<const size_t> rows) const {
   const auto labels = table->TargetClass(Split::kTrain);
   std::vector<int32_t> wanted;
@@ -68,6 +68,14 @@ std::vector<float> ScoringData::TargetsOf(absl::Span<const size_t> rows) const {
     const auto targets = table->TargetValue(Split::kTrain, k);
     for (size_t i = 0; i < rows.size(); ++i) wanted[i * columns + k] = targets[rows[i]];
   }
+  return wanted;
+}
+
+std::vector<int32_t> ScoringData::StepsOf(absl::Span<const size_t> rows) const {
+  std::vector<int32_t> wanted;
+  if (train_steps.empty()) return wanted;
+  wanted.reserve(rows.size());
+  for (const size_t row : rows) wanted.push_back(train_steps[row]);
   return wanted;
 }
 
@@ -130,6 +138,10 @@ absl::StatusOr<ScoringData> LoadScoringData(const PublishRequest& request) {
   // A damaged plan must not hold up an answer, because it only affects how folds are judged.
   const auto split = ReadSamplePlan(absl::StrCat(request.state_dir, "/", SamplesPath(request.job)));
   scoring.forward = split.ok() && split->kind == SplitKind::kForward;
+  if (split.ok()) {
+    scoring.train_steps = TrainSteps(*scoring.table, *split, folds.values);
+    scoring.test_steps = TestSteps(*scoring.table, split->shape.horizon);
+  }
   return scoring;
 }
 

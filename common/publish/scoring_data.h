@@ -27,6 +27,8 @@ struct ScoringData {
   std::vector<std::vector<size_t>> fold_rows;  // [fold]: its rows, ascending
   // In a forward split, folds are trained on more and more rows, so an early one may be useless.
   bool forward = false;
+  // Of a forecast: how many rows ahead each row is (series_places.h); else empty.
+  std::vector<int32_t> train_steps, test_steps;
 
   bool classes() const { return table->schema().target_kind == TargetKind::kClasses; }
   int64_t test_rows() const { return table->schema().test_rows; }
@@ -38,6 +40,7 @@ struct ScoringData {
   // The labels or targets ([rows, C]) of training rows.
   std::vector<int32_t> LabelsOf(absl::Span<const size_t> rows) const;
   std::vector<float> TargetsOf(absl::Span<const size_t> rows) const;
+  std::vector<int32_t> StepsOf(absl::Span<const size_t> rows) const;
   // Scores values of training rows. values: [rows.size(), C], those of the rows in `rows`.
   double OnRows(absl::Span<const float> values, absl::Span<const size_t> rows) const;
   double OnFold(absl::Span<const float> values, int fold) const {
@@ -50,6 +53,9 @@ struct ScoringData {
   // the test file lacks the target, or all masks.
   std::optional<double> OnTest(const JoinedValues& values, const Tuned& tuned) const;
 };
+
+// Returns the targets of the test rows, [test_rows, columns], row-major.
+std::vector<float> TestTargets(const Table& table, size_t columns);
 
 // InvalidArgument: the metric does not suit the target; DataLoss: the folds belong to another
 // table.

@@ -45,6 +45,8 @@ void AddQuantiles(const Quantiles& quantiles, v1::ModelSet& set) {
     target.mutable_at()->Assign(from.at.begin(), from.at.end());
     target.mutable_offsets()->Assign(from.offsets.begin(), from.offsets.end());
     target.set_not_negative(from.not_negative);
+    target.mutable_steps()->Assign(from.steps.begin(), from.steps.end());
+    target.mutable_scales()->Assign(from.scales.begin(), from.scales.end());
   }
 }
 

@@ -12,6 +12,7 @@
 #include "common/data/table/later_series.h"
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
+#include "common/data/table/series_places.h"
 #include "worker/inference/images_file.h"
 #include "worker/learner/learner.h"
 #include "worker/task/failure.h"
@@ -363,6 +364,7 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.metric = spec_.metric;
   answer.columns = {schema_.id, schema_.targets, schema_.classes, spec_.tuned.threshold,
                     spec_.quantiles};
+  if (later_ != nullptr) answer.columns.steps = TestSteps(*later_, shape_.horizon);
   answer.tuned = spec_.tuned;
   answer.form = spec_.form;
   answer.rows = rows_;

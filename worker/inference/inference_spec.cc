@@ -35,7 +35,8 @@ void TakeModels(const plain::ModelSet& set, InferenceSpec& spec) {
   }
   spec.quantiles.levels = set.quantiles.levels;
   for (const plain::TargetOffsetSet& from : set.quantiles.targets) {
-    spec.quantiles.targets.push_back({from.at, from.offsets, from.not_negative});
+    spec.quantiles.targets.push_back(
+        {from.at, from.offsets, from.not_negative, from.steps, from.scales});
   }
 }
 

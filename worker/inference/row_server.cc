@@ -255,7 +255,7 @@ rank_protocol::Answered RowServer::MakeAnswer(const rank_protocol::Rows& request
     if (schema_.classes.empty()) {
       for (const float value : row) answer.values.push_back(TextOf(value));
       if (answer.quantile_columns.empty()) continue;
-      QuantilesAt(spec_.quantiles, row, quantiles);
+      QuantilesAt(spec_.quantiles, row, /*step=*/0, quantiles);
       answer.quantiles.insert(answer.quantiles.end(), quantiles.begin(), quantiles.end());
       continue;
     }

@@ -1,5 +1,6 @@
 #include "common/data/table/series_places.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace traind {
@@ -41,6 +42,35 @@ int64_t StepsAhead(const SplitSpec& split, const FoldRun& run, int64_t place) {
   const int64_t horizon = split.shape.horizon;
   if (split.kind != SplitKind::kForward) return horizon;
   return (place - run.begin) % horizon + 1;
+}
+
+std::vector<int32_t> TrainSteps(const Table& table, const SplitSpec& split,
+                                absl::Span<const int16_t> fold_of) {
+  std::vector<int32_t> steps;
+  if (!table.schema().ordered || split.shape.horizon < 1) return steps;
+  steps.resize(fold_of.size());
+  for (const SeriesPlaces& series : AllSeries(table)) {
+    for (const FoldRun& run : RunsOf(series, fold_of)) {
+      for (int64_t place = run.begin; place < run.end; ++place) {
+        steps[static_cast<size_t>(series.train_begin + place)] =
+            static_cast<int32_t>(StepsAhead(split, run, place));
+      }
+    }
+  }
+  return steps;
+}
+
+std::vector<int32_t> TestSteps(const Table& table, int64_t horizon) {
+  std::vector<int32_t> steps;
+  if (!table.schema().ordered || horizon < 1) return steps;
+  steps.resize(static_cast<size_t>(table.schema().test_rows));
+  for (const SeriesPlaces& series : AllSeries(table)) {
+    for (int64_t place = 0; place < series.test(); ++place) {
+      steps[static_cast<size_t>(series.test_begin + place)] =
+          static_cast<int32_t>(std::min(place + 1, horizon));
+    }
+  }
+  return steps;
 }
 
 float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period, int64_t steps) {

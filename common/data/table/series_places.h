@@ -45,6 +45,13 @@ std::vector<FoldRun> RunsOf(const SeriesPlaces& series, absl::Span<const int16_t
 // known, 1 to `horizon` rows ahead. In other splits all rows are forecast `horizon` rows ahead.
 int64_t StepsAhead(const SplitSpec& split, const FoldRun& run, int64_t place);
 
+// How many rows ahead each training row that a fold validates is forecast; 0: no fold validates it.
+// Empty: it is no forecast of an ordered table. fold_of: of all training rows.
+std::vector<int32_t> TrainSteps(const Table& table, const SplitSpec& split,
+                                absl::Span<const int16_t> fold_of);
+// The same of test rows, which follow the training rows: at most `horizon`.
+std::vector<int32_t> TestSteps(const Table& table, int64_t horizon);
+
 // Returns the last known value that is a whole number of periods, and at least `steps` rows, before
 // the place `at`; NaN if there is none.
 float SeasonBefore(const std::vector<float>& values, int64_t at, int64_t period, int64_t steps);

@@ -18,9 +18,9 @@ using ::testing::Pointwise;
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<double> At(const Quantiles& quantiles, std::vector<float> answer) {
+std::vector<double> At(const Quantiles& quantiles, std::vector<float> answer, int step = 0) {
   std::vector<double> out;
-  QuantilesAt(quantiles, answer, out);
+  QuantilesAt(quantiles, answer, step, out);
   return out;
 }
 
@@ -107,6 +107,86 @@ TEST(QuantilesTest, TheSharesBelowAreThoseOfTheLevels) {
   EXPECT_THAT(below, Pointwise(DoubleNear(0.02), levels));
   // One group for all would put 0.9 at 0.99 here.
   EXPECT_THAT(below_of_small, Pointwise(DoubleNear(0.04), levels));
+}
+
+// Errors of a forecast that grow with its steps, as a random walk's do.
+struct Walk {
+  std::vector<float> answers, values;
+  std::vector<int32_t> steps;
+};
+Walk WalkOf(int rows, int horizon, unsigned seed) {
+  std::mt19937 chance(seed);
+  std::normal_distribution<float> normal;
+  Walk walk;
+  for (int i = 0; i < rows; ++i) {
+    walk.steps.push_back(i % horizon + 1);
+    walk.answers.push_back(100);
+    walk.values.push_back(100 + std::sqrt(static_cast<float>(walk.steps.back())) * normal(chance));
+  }
+  return walk;
+}
+
+TEST(QuantilesTest, AForecastsIntervalsWidenWithItsSteps) {
+  const Walk walk = WalkOf(16000, 16, 1);
+  const Quantiles quantiles = QuantilesOf({0.1, 0.9}, 1, walk.answers, walk.values, walk.steps);
+  for (const int step : {1, 4, 9, 16}) {
+    const double expected = 1.2816 * std::sqrt(step);
+    EXPECT_THAT(At(quantiles, {100}, step),
+                Pointwise(DoubleNear(0.15 * expected), {100 - expected, 100 + expected}))
+        << "step " << step;
+  }
+  EXPECT_EQ(At(quantiles, {100}, 50), At(quantiles, {100}, 16)) << "nothing is known beyond";
+  EXPECT_EQ(At(quantiles, {100}, 0), At(quantiles, {100}, 16)) << "the step is not known";
+}
+
+TEST(QuantilesTest, EachStepHasItsShareOfRowsInside) {
+  const Walk walk = WalkOf(8000, 8, 2), later = WalkOf(8000, 8, 3);
+  const Quantiles quantiles = QuantilesOf({0.05, 0.95}, 1, walk.answers, walk.values, walk.steps);
+  const Quantiles pooled = QuantilesOf({0.05, 0.95}, 1, walk.answers, walk.values);
+  for (int step = 1; step <= 8; ++step) {
+    int inside = 0, rows = 0;
+    const std::vector<double> at = At(quantiles, {100}, step);
+    for (size_t i = 0; i < later.values.size(); ++i) {
+      if (later.steps[i] != step) continue;
+      ++rows;
+      inside += later.values[i] >= at[0] && later.values[i] <= at[1];
+    }
+    EXPECT_NEAR(static_cast<double>(inside) / rows, 0.9, 0.035) << "step " << step;
+  }
+  const auto mean = [&](const Quantiles& of) {
+    const auto scores = ScoreQuantiles(of, later.answers, later.values, later.steps);
+    return scores.pinball[0] + scores.pinball[1];
+  };
+  EXPECT_LT(mean(quantiles), 0.97 * mean(pooled));
+}
+
+TEST(QuantilesTest, FewRowsOrOneStepHaveOneWidth) {
+  const Walk few = WalkOf(150, 8, 4);
+  EXPECT_THAT(QuantilesOf({0.1}, 1, few.answers, few.values, few.steps).targets[0].steps,
+              IsEmpty());
+  Walk one = WalkOf(500, 8, 4);
+  one.steps.assign(500, 8);
+  EXPECT_EQ(QuantilesOf({0.1}, 1, one.answers, one.values, one.steps),
+            QuantilesOf({0.1}, 1, one.answers, one.values));
+}
+
+TEST(QuantilesTest, AStepWithoutErrorsKeepsItsQuantilesFinite) {
+  Walk walk = WalkOf(800, 4, 5);
+  for (size_t i = 0; i < 800; i += 4) walk.values[i] = walk.answers[i];
+  const Quantiles quantiles = QuantilesOf({0.1, 0.9}, 1, walk.answers, walk.values, walk.steps);
+  for (const double quantile : At(quantiles, {100}, 1)) EXPECT_NEAR(quantile, 100, 0.1);
+}
+
+// The pinball loss is level x error above the quantile, and (1 - level) x error below it.
+TEST(QuantilesTest, ScoresAreMeansOverKnownValues) {
+  Quantiles quantiles;
+  quantiles.levels = {0.25};
+  quantiles.targets = {{{0}, {1}, false}};
+  const QuantileScores scores =
+      ScoreQuantiles(quantiles, std::vector<float>{0, 0, 0}, std::vector<float>{3, 0, kNone}, {});
+  EXPECT_THAT(scores.pinball, ElementsAre((0.25 * 2 + 0.75 * 1) / 2));
+  EXPECT_THAT(scores.below, ElementsAre(0.5));
+  EXPECT_THAT(ScoreQuantiles(quantiles, {}, {}, {}).pinball, IsEmpty());
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(ModelWeightsTest, ThoseThatAnsweredPredictWithTheirWeights) {
   standing.members = {Of(0, 0, 0.3), Of(0, 1, 0.2), Of(1, 1, 0.5)};
   standing.tuned.temperature = 1.25;
   standing.tuned.threshold = 0.4;
-  standing.quantiles = {{0.1, 0.9}, {{{5}, {-1, 2}, true}}};
+  standing.quantiles = {{0.1, 0.9}, {{{5}, {-1, 2}, true, {1, 3}, {0.5, 1.5}}}};
   const auto set = ModelsOf(Source(), standing, false);
   ASSERT_TRUE(set.ok()) << set.status();
   ASSERT_EQ(set->models_size(), 3);
@@ -52,6 +52,8 @@ TEST(ModelWeightsTest, ThoseThatAnsweredPredictWithTheirWeights) {
   EXPECT_THAT(set->quantiles().targets(0).at(), ElementsAre(5));
   EXPECT_THAT(set->quantiles().targets(0).offsets(), ElementsAre(-1, 2));
   EXPECT_TRUE(set->quantiles().targets(0).not_negative());
+  EXPECT_THAT(set->quantiles().targets(0).steps(), ElementsAre(1, 3));
+  EXPECT_THAT(set->quantiles().targets(0).scales(), ElementsAre(0.5, 1.5));
 }
 
 TEST(ModelWeightsTest, WhereTheFloorHadAShareTheOthersAreScaledAndNoScoreIsTold) {
