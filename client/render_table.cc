@@ -77,8 +77,8 @@ std::string ClockText(const google::protobuf::Timestamp& moment, absl::Time now,
 
 namespace {
 
-std::string LabelsText(const v1::Job& job) {
-  const std::map<std::string, std::string> sorted(job.labels().begin(), job.labels().end());
+std::string LabelsText(const google::protobuf::Map<std::string, std::string>& labels) {
+  const std::map<std::string, std::string> sorted(labels.begin(), labels.end());
   return absl::StrJoin(sorted, ",", absl::PairFormatter("="));
 }
 
@@ -128,7 +128,8 @@ void JobTable::Add(const v1::Job& job) {
     for (std::string& cell : std::vector<std::string>{
              over ? ClockText(job.finished_at(), now_) : "",
              over ? DurationToText(ToTime(job.finished_at()) - ClockStart(job)) : "", job.name(),
-             job.owner(), absl::StrCat(job.priority()), LabelsText(job), job.results_dir()}) {
+             job.owner(), absl::StrCat(job.priority()), LabelsText(job.labels()),
+             job.results_dir()}) {
       row.push_back(std::move(cell));
     }
   }
@@ -193,6 +194,9 @@ std::string FiguresText(const v1::DeviceFigures& figures) {
 std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, bool wide) {
   std::vector<std::string> header = {"WORKER", "HOST", "CONNECTED", "SLOT",
                                      "DEVICE", "NAME", "MEMORY",    "RUNS"};
+  const bool labels = std::any_of(workers.workers().begin(), workers.workers().end(),
+                                  [](const auto& worker) { return worker.labels_size() > 0; });
+  if (labels) header.push_back("LABELS");
   if (wide) {
     for (const char* more : {"NOW", "UUID", "PID", "VERSION", "WARM RANKS"}) header.push_back(more);
   }
@@ -220,6 +224,7 @@ std::string WorkerTable(const v1::ListWorkersReply& workers, absl::Time now, boo
           !any                 ? ""
           : slot.job().empty() ? "idle"
                                : slot.job() + " " + slot.task()};
+      if (labels) row.push_back(LabelsText(worker.labels()));
       if (wide) {
         row.push_back(FiguresText(slot.figures()));
         row.push_back(slot.uuid());

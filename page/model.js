@@ -136,6 +136,7 @@ const kEnds = {
   DEADLINE: 'killed at the deadline',
   SHUTDOWN: 'the daemon stopped',
   STALE: 'replaced by a newer Attempt',
+  PREEMPTED: 'its slots went to a Job of a higher priority',
 };
 export const endWords = (reason) => kEnds[reason] || reason.toLowerCase().replace(/_/g, ' ');
 
@@ -143,7 +144,7 @@ const kWaits = {
   RESOURCES: 'all slots are taken',
   PRIORITY: 'other Jobs go first',
   BACKOFF: 'waits before it tries again',
-  NO_MATCHING_WORKER: 'no Worker has enough slots of this device',
+  NO_MATCHING_WORKER: 'no Worker has what it asks for',
   PREPARING: 'its data are being read',
   QUOTA: 'the device-seconds of its owner are used up',
   OTHER_JOBS: 'it runs after other Jobs',
@@ -175,6 +176,7 @@ const kRules = {
   B8: 'Work that was not finished counts',
   B9: 'Time left is used',
   retry: 'Tried again',
+  preempt: 'Slots for a higher priority',
   user: 'A user asked',
   quota: 'A quota is used up',
   cache: 'Folds of an earlier Job are taken over',
@@ -238,7 +240,7 @@ function barKind(attempt) {
   const reason = attempt.end_reason;
   if (!reason) return 'running';
   if (reason === 'COMPLETED') return 'done';
-  if (['STOPPED_IN_TIME', 'FINISHED_BY_USER', 'CANCELLED_BY_USER', 'SHUTDOWN', 'DEADLINE', 'STALE'].includes(reason))
+  if (['STOPPED_IN_TIME', 'FINISHED_BY_USER', 'CANCELLED_BY_USER', 'SHUTDOWN', 'DEADLINE', 'STALE', 'PREEMPTED'].includes(reason))
     return 'stopped';
   return 'failed';
 }

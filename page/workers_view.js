@@ -109,6 +109,7 @@ export class WorkersPage {
         ['version', w.version],
         ['process', w.pid],
         ['warm Ranks', w.warm_ranks],
+        ['labels', Object.entries(w.labels || {}).map(([key, value]) => `${key}=${value}`).join(', ') || null],
       ]),
       table(columns, w.slots, {key: (s) => s.index, label: `Slots of ${w.hostname}`}),
     );

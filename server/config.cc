@@ -22,6 +22,7 @@
 #include "common/base/duration.h"
 #include "common/base/engine_version.h"
 #include "common/base/host_port.h"
+#include "common/base/labels.h"
 #include "common/base/quota_text.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
@@ -168,6 +169,12 @@ ParsedFlags Complete(Config config, const std::string& level,
   if (!config.standalone && config.slots >= 0) {
     return Wrong("--slots is the embedded Worker's: it needs --standalone");
   }
+  if (!config.standalone && !config.worker_labels.empty()) {
+    return Wrong("--label is the embedded Worker's: it needs --standalone");
+  }
+  if (const auto labels = ParseLabels(config.worker_labels); !labels.ok()) {
+    return Wrong(absl::StrCat("--label: ", labels.status().message()));
+  }
   if (const absl::Status slots = CheckSlots(config.slots, UsableCores()); !slots.ok()) {
     return Wrong(absl::StrCat("--slots: ", slots.message()));
   }
@@ -259,6 +266,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--slots", config.slots,
                  "slots of the standalone Worker (default: its GPUs, or its cores)")
       ->check(CLI::Range(0, 4096));
+  app.add_option("--label", config.worker_labels,
+                 "NAME=VALUE: a label of the standalone Worker, for Jobs that ask for it; may be "
+                 "repeated")
+      ->allow_extra_args(false);
   app.add_option("--worker-binary", config.worker_binary, "the Worker's program");
   app.add_option("--tls", config.tls_dir,
                  "folder of the certificates (traind init-tls); --listen then speaks TLS, and "

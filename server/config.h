@@ -27,10 +27,11 @@ struct Config {
   std::string listen = "127.0.0.1:7070";  // port 0: any free one
   // The address of the HTTP port; empty: there is none.
   std::string http;
-  std::vector<std::string> http_hosts;  // further names of this host in HTTP requests
-  std::vector<std::string> data_roots;  // absolute, links resolved
-  int slots = -1;                       // -1: GPUs, or cores
-  std::string worker_binary;            // absolute
+  std::vector<std::string> http_hosts;     // further names of this host in HTTP requests
+  std::vector<std::string> data_roots;     // absolute, links resolved
+  int slots = -1;                          // -1: GPUs, or cores
+  std::vector<std::string> worker_labels;  // of the standalone Worker: "rack=a"
+  std::string worker_binary;               // absolute
   bool insecure = false;
   std::string tls_dir;    // absolute; empty: no TLS and no tokens
   bool http_tls = false;  // the HTTP port speaks TLS, too

@@ -165,7 +165,8 @@ absl::Status Coordinator::Listen(const Config& config) {
   ASSIGN_OR_RETURN(worker_server_,
                    GrpcServer::ListenOnSocket(config.state_dir, kWorkerSocket, {gateway_.get()}));
   supervisor_ = std::make_unique<WorkerSupervisor>(
-      WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots},
+      WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots,
+                           config.worker_labels},
       [this] {
         // Workers that have attached, and those that an earlier traind gave work to.
         std::set<std::string> workers;

@@ -118,6 +118,10 @@ absl::Status WorkerSupervisor::Spawn() {
     start.arguments.push_back("--slots");
     start.arguments.push_back(absl::StrCat(options_.slots));
   }
+  for (const std::string& label : options_.labels) {
+    start.arguments.push_back("--label");
+    start.arguments.push_back(label);
+  }
   start.error_file = absl::StrCat(options_.state_dir, "/", kWorkerLogFile);
   // Neither Ctrl-C nor a hang-up of traind's terminal reaches the Worker.
   start.group = ProgramStart::kOwnSession;

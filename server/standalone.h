@@ -41,9 +41,10 @@ class FileLock {
 };
 
 struct WorkerProcessOptions {
-  std::string binary;     // absolute
-  std::string state_dir;  // absolute; its worker.lock tells whether a Worker lives
-  int slots = -1;         // -1: the Worker counts its devices
+  std::string binary;                    // absolute
+  std::string state_dir;                 // absolute; its worker.lock tells whether a Worker lives
+  int slots = -1;                        // -1: the Worker counts its devices
+  std::vector<std::string> labels = {};  // "rack=a"
   // A Worker that holds its lock and sends no heartbeat for so long hangs, and is killed.
   absl::Duration hang_after = absl::Seconds(60);
 };

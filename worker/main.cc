@@ -21,6 +21,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/job_layout.h"
+#include "common/base/labels.h"
 #include "common/base/local_address.h"
 #include "common/base/log.h"
 #include "common/base/log_format.h"
@@ -46,6 +47,7 @@ struct Flags {
   std::string coordinator;
   std::string tls, token;
   std::string address, lent_as;
+  std::vector<std::string> labels;
   bool standalone = false;
   int slots = 0;
   std::string device = "auto";
@@ -180,6 +182,12 @@ int RunWorker(const Flags& flags) {
   if (!flags.trainprep.empty()) options.programs["trainprep"] = flags.trainprep;
   options.core.cores = UsableCores();
   options.lent_as = flags.lent_as;
+  auto labels = ParseLabels(flags.labels);
+  if (!labels.ok()) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat("--label: ", labels.status().message())),
+                kExitUsage);
+  }
+  options.labels = *std::move(labels);
   if (const absl::Status read = ReadDurations(flags, options); !read.ok()) return Fail(read);
   // Without --standalone the folder may be shared by machines.
   char host[256] = "";
@@ -232,6 +240,11 @@ int main(int argc, char** argv) {
   app.add_option("--slots", flags.slots, "how many GPUs, or CPU cores, to offer; 0 offers all")
       ->check(CLI::Range(0, 4096));
   app.add_option("--device", flags.device, "auto, cpu or cuda");
+  app.add_option(
+         "--label", flags.labels,
+         "NAME=VALUE: a label for Jobs that ask for it (resources.labels); may be repeated.\n"
+         "Gangs that span Workers stay on those of one `rack` where they can")
+      ->allow_extra_args(false);
   app.add_option("--trainrank", flags.trainrank,
                  "the program of a Rank (default: beside this one)");
   app.add_option("--trainprep", flags.trainprep,

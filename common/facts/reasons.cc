@@ -22,14 +22,35 @@ constexpr const char* kEndReasons[] = {"NONE",
                                        "DEADLINE",
                                        "SHUTDOWN",
                                        "STALE",
-                                       "INTERNAL"};
+                                       "INTERNAL",
+                                       "PREEMPTED"};
 constexpr const char* kStopReasons[] = {
-    "",     "STALE", "USER_FINISHED", "USER_CANCELLED", "USER_PAUSED",
-    "TIME", "QUOTA", "JOB_OVER",      "SHUTDOWN",       "MOVED"};
-constexpr const char* kDecisionRules[] = {
-    "other",   "B2",     "B3",    "B4",      "B5",         "B7",     "B8",           "B9",
-    "retry",   "user",   "quota", "cache",   "from",       "after",  "predict",      "precision",
-    "threads", "memory", "batch", "loading", "pretrained", "freeze", "learning_rate"};
+    "",      "STALE",    "USER_FINISHED", "USER_CANCELLED", "USER_PAUSED", "TIME",
+    "QUOTA", "JOB_OVER", "SHUTDOWN",      "MOVED",          "PREEMPTED"};
+constexpr const char* kDecisionRules[] = {"other",
+                                          "B2",
+                                          "B3",
+                                          "B4",
+                                          "B5",
+                                          "B7",
+                                          "B8",
+                                          "B9",
+                                          "retry",
+                                          "user",
+                                          "quota",
+                                          "cache",
+                                          "from",
+                                          "after",
+                                          "predict",
+                                          "precision",
+                                          "threads",
+                                          "memory",
+                                          "batch",
+                                          "loading",
+                                          "pretrained",
+                                          "freeze",
+                                          "learning_rate",
+                                          "preempt"};
 constexpr const char* kStopCauses[] = {"", "epochs", "patience", "time", "user"};
 
 template <class E>
@@ -57,7 +78,7 @@ const EnumNames& NamesOf(StopCause) {
 
 const EnumNames& NamesOf(DecisionRule) {
   static constexpr EnumNames kNames{kDecisionRules, std::size(kDecisionRules), 0};
-  static_assert(std::size(kDecisionRules) == static_cast<size_t>(DecisionRule::kLearningRate) + 1);
+  static_assert(std::size(kDecisionRules) == static_cast<size_t>(DecisionRule::kPreempt) + 1);
   return kNames;
 }
 

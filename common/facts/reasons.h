@@ -28,6 +28,7 @@ enum class AttemptEndReason {
   kShutdown = 15,
   kStale = 16,
   kInternal = 17,
+  kPreempted = 18,
 };
 
 // Why an Attempt is told to stop. The numbers are those of proto/worker_service.proto.
@@ -40,8 +41,9 @@ enum class StopReason {
   kTime = 5,   // its time is up
   kQuota = 6,  // nothing is left of a quota
   kJobOver = 7,
-  kShutdown = 8,  // traind or the Worker stops
-  kMoved = 9,     // its Worker is drained; it goes on elsewhere
+  kShutdown = 8,    // traind or the Worker stops
+  kMoved = 9,       // its Worker is drained; it goes on elsewhere
+  kPreempted = 10,  // a Job of a higher priority gets its slots; it goes on later
 };
 
 // Why the training of a fold ended.
@@ -75,6 +77,7 @@ enum class DecisionRule {
   kPretrained,
   kFreeze,
   kLearningRate,
+  kPreempt,
 };
 
 // COMPLETED, RANK_DIED: the names of proto/job.proto without their prefix.

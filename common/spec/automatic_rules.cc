@@ -30,6 +30,9 @@ std::string AgainstTrees(const v1::JobSpec& spec, const std::string& type) {
   }
   if (spec.data().targets_size() > 1) return "learns one target; use mlp for several";
   if (spec.resources().device() == "cuda") return "trains on CPUs; leave resources.device out";
+  if (!spec.resources().gpu().empty() || !spec.resources().gpu_memory().empty()) {
+    return "trains on CPUs; leave resources.gpu and resources.gpu_memory out";
+  }
   if (spec.resources().slots() > 1) {
     return absl::StrCat("trains a fold on one slot, but resources.slots is ",
                         spec.resources().slots(), "; folds run side by side in any case");

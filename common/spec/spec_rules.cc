@@ -17,6 +17,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/bytes_text.h"
+#include "common/base/labels.h"
 #include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
 #include "common/spec/automatic_rules.h"
@@ -37,6 +39,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr int kMostLabels = 32;
+constexpr size_t kLongestGpuName = 100;
 constexpr int kMostAfter = 100;
 constexpr int kMostHiddenLayers = 64;
 
@@ -93,14 +96,6 @@ const v1::FieldRules& RulesOfTaskType() {
   return RulesOf(*v1::TaskSpec::descriptor()->FindFieldByName("type"));
 }
 
-bool IsNameText(absl::string_view text, size_t longest, absl::string_view also) {
-  if (text.empty() || text.size() > longest || !absl::ascii_isalnum(text[0])) return false;
-  for (char c : text) {
-    if (!absl::ascii_isalnum(c) && also.find(c) == also.npos) return false;
-  }
-  return true;
-}
-
 void CheckAfter(const v1::JobSpec& spec, FieldChecker& check) {
   if (spec.after().jobs_size() > kMostAfter) {
     check.Add("after.jobs", absl::StrCat("names ", spec.after().jobs_size(), " jobs; ", kMostAfter,
@@ -108,26 +103,33 @@ void CheckAfter(const v1::JobSpec& spec, FieldChecker& check) {
   }
 }
 
-void CheckLabels(const v1::JobSpec& spec, FieldChecker& check) {
-  if (spec.labels_size() > kMostLabels) {
-    check.Add("labels",
-              absl::StrCat("has ", spec.labels_size(), " labels; ", kMostLabels, " are the most"));
+void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
+                 const std::string& field, int most, FieldChecker& check) {
+  if (static_cast<int>(labels.size()) > most) {
+    check.Add(field, absl::StrCat("has ", labels.size(), " labels; ", most, " are the most"));
   }
-  std::map<std::string, std::string> sorted(spec.labels().begin(), spec.labels().end());
+  const std::map<std::string, std::string> sorted(labels.begin(), labels.end());
   for (const auto& [key, value] : sorted) {
-    const std::string path = absl::StrCat("labels.", Printable(key));
-    if (!IsNameText(key, 63, "-_./")) {
-      check.Add(path,
-                "is no label name: letters, digits, - _ . and /, at most 63, the first a letter "
-                "or digit");
-    }
-    if (value.size() > 255) check.Add(path, "has a value of more than 255 bytes");
-    for (char c : value) {
-      if (!absl::ascii_iscntrl(c)) continue;
-      check.Add(path, absl::StrCat("'", Printable(value), "' contains a control character"));
-      break;
-    }
+    const std::string wrong = LabelMistake(key, value);
+    if (!wrong.empty()) check.Add(absl::StrCat(field, ".", Printable(key)), wrong);
   }
+}
+
+// What is asked of GPUs is not asked of cores.
+void CheckResources(const v1::ResourceSpec& resources, FieldChecker& check) {
+  CheckLabels(resources.labels(), "resources.labels", kMostWorkerLabels, check);
+  const std::string& gpu = resources.gpu();
+  const std::string& memory = resources.gpu_memory();
+  if (gpu.size() > kLongestGpuName) {
+    check.Add("resources.gpu", absl::StrCat("has more than ", kLongestGpuName, " characters"));
+  }
+  if (!memory.empty() && !ParseBytes(memory)) {
+    check.Add("resources.gpu_memory",
+              absl::StrCat("'", Printable(memory), "' is no size: 40GiB, 80GB"));
+  }
+  if (resources.device() != "cpu") return;
+  if (!gpu.empty()) check.Add("resources.gpu", "is of GPUs, but resources.device is cpu");
+  if (!memory.empty()) check.Add("resources.gpu_memory", "is of GPUs, but resources.device is cpu");
 }
 
 // A column can be one thing only.
@@ -340,7 +342,8 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
                                    "' is no name: letters, digits, - _ and ., at most 63, the "
                                    "first a letter or digit"));
   }
-  CheckLabels(spec, check);
+  CheckLabels(spec.labels(), "labels", kMostLabels, check);
+  CheckResources(spec.resources(), check);
   CheckAfter(spec, check);
   if (UsesModelsOfAnother(spec)) return CheckBorrowed(spec, check);
   if (spec.has_run()) return CheckRun(spec, check);
@@ -408,6 +411,9 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     spec.clear_resources();
     return spec;
   }
+  const v1::ResourceSpec& asked = spec.resources();
+  const bool of_gpus = !asked.gpu().empty() || !asked.gpu_memory().empty();
+  if (of_gpus && asked.device().empty()) spec.mutable_resources()->set_device("cuda");
   if (spec.has_run()) {
     FillRunShares(*spec.mutable_budget());
     FillDefaults(spec);

@@ -124,7 +124,7 @@ void ControlCore::Impl::AddEntry(std::shared_ptr<Job> job) {
   auto owned = std::make_unique<JobEntry>();
   JobEntry& entry = *owned;
   entry.sequence = next_sequence_++;
-  entry.shape = {job->spec.slots, job->spec.device};
+  entry.shape = {job->spec.slots, job->spec.device, job->spec.constraints};
   entry.pace.epochs_s.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
   CountSources(*job, 1);

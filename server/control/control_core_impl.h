@@ -152,6 +152,7 @@ class ControlCore::Impl {
   void NoteWaits();
   void NotePrepareWaits();
   void TellWait(JobEntry& entry, std::string text, absl::Time start);
+  std::string WaitText(const GangShape& shape, const Outlook& outlook) const;
   void NoteLateStart(JobEntry& entry);
 
   // ---- starting: dispatch.cc ----
@@ -160,8 +161,12 @@ class ControlCore::Impl {
   void DispatchFolds();
   // Tells the board when slots that are held will be free.
   void NoteEnds();
-  // The idlest Worker that suits the Job; null: none takes tasks.
+  // The idlest Worker that suits the Job, if possible with the labels that it asks for; null: none
+  // takes tasks.
   const WorkerState* IdlestFor(const JobEntry& entry) const;
+  const WorkerState* IdlestOf(const IdleWorkers& idle, const JobEntry& entry,
+                              const Constraints& asked) const;
+  bool NobodyIsIdle() const { return idle_.at("").empty(); }
   Candidate MakeCandidate(const JobEntry& entry, size_t most, bool timed) const;
   bool FoldsWait(const Job& job) const;
   LiveAttempt& StartAttempt(JobEntry& entry, int task, std::vector<GangPart> parts);
@@ -371,6 +376,7 @@ class ControlCore::Impl {
   void NoteWorker(WorkerState& worker);
   void NoteSlots(const WorkerState& worker);
   void NoteAttempts(WorkerState& worker);
+  void NoteIdle(WorkerState& worker);
   void SetCheck(WorkerState& worker);
 
   // ---- Workers that take nothing new: drain.cc ----
@@ -411,8 +417,8 @@ class ControlCore::Impl {
   std::map<std::string, WorkerState> workers_;
   SlotBoard board_;    // of Workers that take tasks
   Capacity expected_;  // of Workers that are expected and open
-  // Workers that take tasks by their prepares, idlest first; [1]: with folders of their own.
-  std::set<std::pair<int, std::string>> idle_[2];
+  // Workers that take tasks, by label; those of the empty one are all.
+  std::map<std::string, IdleWorkers> idle_ = {{"", {}}};
   // When a Worker may be lost or drained. It has been heard of meanwhile, in most cases.
   std::set<std::pair<absl::Time, std::string>> worker_checks_;
   std::set<std::string> draining_;                       // and still running something

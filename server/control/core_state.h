@@ -198,6 +198,7 @@ struct LiveAttempt {
 struct WorkerState {
   std::string id, boot, hostname;
   std::string address;  // at which the Ranks of other Workers reach its own; empty: none do
+  std::set<std::string> labels;  // "rack=a"
   uint64_t session = 0;
   bool attached = false;
   bool expected = false;  // attached, or gone for less than a lease
@@ -217,11 +218,21 @@ struct WorkerState {
   // Where the Core's indexes have it.
   int prepares = 0;                           // of its attempts
   std::optional<int> idle_as;                 // by its prepares, while it takes tasks
+  std::set<std::string> idle_labels;          // with these
   std::optional<Capacity::Kind> expected_as;  // while it is expected and open
   absl::Time check_at = absl::InfiniteFuture();
 
   bool takes_tasks() const { return attached && open(); }
   bool open() const { return mode == WorkerMode::kOpen && !leaving; }
+};
+
+// Workers that take tasks by their prepares, idlest first.
+struct IdleWorkers {
+  using Places = std::set<std::pair<int, std::string>>;
+  Places shared, own;  // with traind's folder, with folders of their own
+
+  bool empty() const { return shared.empty() && own.empty(); }
+  size_t size() const { return shared.size() + own.size(); }
 };
 
 struct QuotaAccount {

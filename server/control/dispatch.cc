@@ -25,7 +25,7 @@ void ControlCore::Impl::DispatchPrepares() {
     JobEntry& entry = *head->second;
     const WorkerState* const idlest = IdlestFor(entry);
     if (idlest == nullptr) {
-      if (idle_[0].empty() && idle_[1].empty()) return;
+      if (NobodyIsIdle()) return;
       ++head;  // it waits for another Worker; the next may not
       continue;
     }
@@ -41,13 +41,32 @@ void ControlCore::Impl::DispatchPrepares() {
   }
 }
 
+const WorkerState* ControlCore::Impl::IdlestOf(const IdleWorkers& idle, const JobEntry& entry,
+                                               const Constraints& asked) const {
+  const auto first = [&](const IdleWorkers::Places& places) {
+    return std::find_if(places.begin(), places.end(), [&](const auto& place) {
+      return HasLabels(workers_.at(place.second).labels, asked);
+    });
+  };
+  const auto shared = first(idle.shared), own = first(idle.own);
+  const bool own_is_idler =
+      own != idle.own.end() && (shared == idle.shared.end() || *own < *shared);
+  if (own_is_idler && !NeedsSharedFolder(entry)) return &workers_.at(own->second);
+  return shared == idle.shared.end() ? nullptr : &workers_.at(shared->second);
+}
+
+// The folds run where the labels are, so the data are best read there. Where nobody has them the
+// floor answers.
 const WorkerState* ControlCore::Impl::IdlestFor(const JobEntry& entry) const {
-  const auto& [shared, own] = idle_;
-  const std::pair<int, std::string>* idlest = shared.empty() ? nullptr : &*shared.begin();
-  if (!own.empty() && (idlest == nullptr || *own.begin() < *idlest) && !NeedsSharedFolder(entry)) {
-    idlest = &*own.begin();
+  const Constraints& asked = entry.shape.constraints;
+  const IdleWorkers* rarest = nullptr;
+  for (const std::string& label : asked.labels) {
+    const auto it = idle_.find(label);
+    if (it == idle_.end()) return IdlestOf(idle_.at(""), entry, {});
+    if (rarest == nullptr || it->second.size() < rarest->size()) rarest = &it->second;
   }
-  return idlest == nullptr ? nullptr : &workers_.at(idlest->second);
+  const WorkerState* idlest = rarest == nullptr ? nullptr : IdlestOf(*rarest, entry, asked);
+  return idlest != nullptr ? idlest : IdlestOf(idle_.at(""), entry, {});
 }
 
 bool ControlCore::Impl::NeedsSharedFolder(const JobEntry& entry) {
@@ -158,7 +177,7 @@ GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
   if (!trained) return shape;
   const bool may_span = MaySpan(entry), needs_shared = NeedsSharedFolder(entry);
   if (expected_.CountGangs(shape, may_span, needs_shared) > 0) return shape;
-  const int most = board_.capacity().LargestGang(shape.device, may_span, needs_shared);
+  const int most = board_.capacity().LargestGang(shape, may_span, needs_shared);
   if (most > 0) shape.slots = std::min(shape.slots, most);
   return shape;
 }

@@ -68,6 +68,7 @@ Fault FaultOf(AttemptEndReason reason) {
     case AttemptEndReason::kShutdown:
     case AttemptEndReason::kCancelledByUser:
     case AttemptEndReason::kStale:
+    case AttemptEndReason::kPreempted:
       return Fault::kNone;
     case AttemptEndReason::kRankDied:
     case AttemptEndReason::kWorkerLost:

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -126,6 +127,7 @@ struct WorkerAttached {
   // At which the Ranks of other Workers reach its own; empty: it takes no part in gangs that span
   // Workers.
   std::string address;
+  std::set<std::string> labels = {};  // "rack=a"
 };
 struct WorkerHeartbeat {
   std::string worker;

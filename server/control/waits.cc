@@ -54,6 +54,11 @@ void ControlCore::Impl::TellWait(JobEntry& entry, std::string text, absl::Time s
   if (!same) job.expected_start = start;
 }
 
+std::string ControlCore::Impl::WaitText(const GangShape& shape, const Outlook& outlook) const {
+  const std::string missing = board_.capacity().WhatIsMissing(shape);
+  return missing.empty() ? SlotsText(shape, outlook) : missing;
+}
+
 void ControlCore::Impl::NoteWaits() {
   noted_at_ = now_;
   const auto slots = static_cast<size_t>(1 + board_.capacity().slots());
@@ -83,7 +88,7 @@ void ControlCore::Impl::NoteWaits() {
       case PendingReason::kResources:
       case PendingReason::kPriority:
       case PendingReason::kNoMatchingWorker:
-        TellWait(entry, SlotsText(line[i].shape, outlooks[i]), outlooks[i].start);
+        TellWait(entry, WaitText(line[i].shape, outlooks[i]), outlooks[i].start);
         break;
       default:
         break;
@@ -100,7 +105,7 @@ void ControlCore::Impl::NotePrepareWaits() {
   for (const auto& [urgency, entry] : prepare_queue_) {
     if (++told > kShortLine) return;
     const bool suits = IdlestFor(*entry) != nullptr;
-    const bool open = !idle_[0].empty() || !idle_[1].empty();
+    const bool open = !NobodyIsIdle();
     const bool attached = open || std::any_of(workers_.begin(), workers_.end(),
                                               [](const auto& w) { return w.second.attached; });
     const char* text = suits      ? "a Worker that reads its data; all of them have enough to read"

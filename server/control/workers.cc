@@ -1,4 +1,5 @@
 // Workers: who is there, what they still run, and when one counts as lost.
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
@@ -9,6 +10,8 @@
 
 namespace traind {
 namespace {
+
+constexpr char kCpu[] = "cpu";
 
 // REQUIRES: sorted.
 bool Lists(const std::vector<int64_t>& attempts, int64_t id) {
@@ -31,6 +34,7 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
   if (std::exchange(worker.leaving, false)) NoteMode(worker);
   worker.own_folder = event.own_folder;
   worker.address = std::move(event.address);
+  worker.labels = std::move(event.labels);
   worker.expected = true;
   worker.foreign.clear();
   StoreWorker(worker);
@@ -224,7 +228,15 @@ WorkerSlots ControlCore::Impl::SlotsOf(const WorkerState& worker) {
   // The loopback of a host is reached on that host alone.
   const bool loopback = absl::StartsWith(worker.address, "127.") || worker.address == "::1";
   if (!worker.address.empty()) slots.network = loopback ? "lo of " + worker.hostname : "outer";
-  for (const Slot& slot : worker.slots) slots.slots.push_back({slot.index, slot.device, true});
+  slots.labels = worker.labels;
+  for (const Slot& slot : worker.slots) {
+    WorkerSlots::Slot& added = slots.slots.emplace_back();
+    added.index = slot.index;
+    added.device = slot.device;
+    if (slot.device == kCpu) continue;
+    added.gpu = absl::AsciiStrToLower(slot.name);
+    added.memory_bytes = slot.memory_bytes;
+  }
   return slots;
 }
 
@@ -255,14 +267,30 @@ void ControlCore::Impl::NoteWorker(WorkerState& worker) {
   NoteAttempts(worker);
 }
 
-void ControlCore::Impl::NoteAttempts(WorkerState& worker) {
+// Each Worker stands among all, and among those with each of its labels.
+void ControlCore::Impl::NoteIdle(WorkerState& worker) {
   if (worker.idle_as) {
-    for (auto& idle : idle_) idle.erase({*worker.idle_as, worker.id});
+    const std::pair<int, std::string> place(*worker.idle_as, worker.id);
+    for (const std::string& label : worker.idle_labels) {
+      const auto it = idle_.find(label);
+      it->second.shared.erase(place);
+      it->second.own.erase(place);
+      if (it->second.empty() && !label.empty()) idle_.erase(it);
+    }
   }
   worker.idle_as.reset();
-  if (worker.takes_tasks()) {
-    idle_[worker.own_folder].insert({worker.idle_as.emplace(worker.prepares), worker.id});
+  if (!worker.takes_tasks()) return;
+  worker.idle_as = worker.prepares;
+  worker.idle_labels = worker.labels;
+  worker.idle_labels.insert("");
+  for (const std::string& label : worker.idle_labels) {
+    IdleWorkers& idle = idle_[label];
+    (worker.own_folder ? idle.own : idle.shared).insert({worker.prepares, worker.id});
   }
+}
+
+void ControlCore::Impl::NoteAttempts(WorkerState& worker) {
+  NoteIdle(worker);
   if (worker.mode == WorkerMode::kDraining && !worker.attempts.empty()) {
     draining_.insert(worker.id);
   } else {

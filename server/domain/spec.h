@@ -14,6 +14,7 @@
 
 #include "common/job_rules/program_rules.h"
 #include "proto/plain/job.h"
+#include "server/domain/constraints.h"
 
 namespace traind {
 
@@ -77,6 +78,7 @@ struct Spec {
   int seeds = static_cast<int>(plain::TrainSpec().seeds);     // models per fold, at most
   int slots = static_cast<int>(plain::ResourceSpec().slots);  // Ranks per fold
   std::string device;                                         // cpu, cuda, or empty: any
+  Constraints constraints;                                    // of the Workers that suit
   int batch = 0;                                              // 0: the Rank chooses
   std::string precision;                                      // empty: the Rank chooses
   absl::Duration checkpoint_every = absl::Minutes(1);

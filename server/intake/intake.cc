@@ -1,6 +1,7 @@
 #include "server/intake/intake.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
@@ -11,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/bytes_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/engine_version.h"
@@ -63,6 +65,10 @@ std::string CacheKey(v1::JobSpec spec) {
   train.clear_keep_best();
   train.clear_gradient_norm();
   train.clear_seeds();  // the number of models does not change any of them
+  v1::ResourceSpec& resources = *spec.mutable_resources();
+  resources.clear_labels();
+  resources.clear_gpu();
+  resources.clear_gpu_memory();
   return Sha256Hex(absl::StrCat("engine ", kEngineVersion, "\n", SpecToJson(spec)));
 }
 
@@ -85,6 +91,8 @@ std::string SpeedKey(const v1::JobSpec& spec) {
   }
   shape.mutable_resources()->set_slots(spec.resources().slots());
   shape.mutable_resources()->set_device(spec.resources().device());
+  shape.mutable_resources()->set_gpu(spec.resources().gpu());
+  shape.mutable_resources()->set_gpu_memory(spec.resources().gpu_memory());
   shape.mutable_train()->set_batch(spec.train().batch());
   shape.mutable_train()->set_accumulation(spec.train().accumulation());
   shape.mutable_train()->set_precision(spec.train().precision());
@@ -126,6 +134,15 @@ std::vector<Trial> TrialsOf(const v1::JobSpec& spec) {
   return trials;
 }
 
+// REQUIRES: checked (common/spec/spec_rules.h).
+Constraints ConstraintsOf(const v1::ResourceSpec& from) {
+  Constraints to;
+  for (const auto& [key, value] : from.labels()) to.labels.insert(absl::StrCat(key, "=", value));
+  to.gpu = absl::AsciiStrToLower(absl::StripAsciiWhitespace(from.gpu()));
+  to.gpu_memory_bytes = ParseBytes(from.gpu_memory()).value_or(0);
+  return to;
+}
+
 Spec ToDomain(const v1::JobSpec& from) {
   Spec to;
   to.name = from.name();
@@ -145,6 +162,7 @@ Spec ToDomain(const v1::JobSpec& from) {
   to.seeds = std::max(1, from.train().seeds());
   to.slots = from.resources().slots();
   to.device = from.resources().device();
+  to.constraints = ConstraintsOf(from.resources());
   to.batch = from.train().batch();
   to.precision = from.train().precision();
   to.priority = from.priority();

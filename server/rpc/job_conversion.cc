@@ -15,7 +15,7 @@ namespace {
 static_assert(static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED);
 static_assert(static_cast<int>(JobState::kSucceeded) == v1::JOB_STATE_SUCCEEDED);
 static_assert(static_cast<int>(JobEndReason::kAfterFailed) == v1::JOB_END_REASON_AFTER_FAILED);
-static_assert(static_cast<int>(AttemptEndReason::kInternal) == v1::ATTEMPT_END_REASON_INTERNAL);
+static_assert(static_cast<int>(AttemptEndReason::kPreempted) == v1::ATTEMPT_END_REASON_PREEMPTED);
 static_assert(static_cast<int>(PendingReason::kOtherJobs) == v1::PENDING_REASON_OTHER_JOBS);
 static_assert(static_cast<int>(TaskState::kFailed) == v1::TASK_STATE_FAILED);
 static_assert(static_cast<int>(Quality::kFull) == v1::QUALITY_FULL);

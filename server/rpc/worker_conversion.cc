@@ -1,5 +1,7 @@
 #include "server/rpc/worker_conversion.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 
 #include "server/rpc/trial_settings.h"
@@ -34,6 +36,8 @@ WorkerAttached AttachedFromProto(const v1::Hello& hello, uint64_t session) {
   event.running_attempts.assign(hello.running_attempts().begin(), hello.running_attempts().end());
   event.own_folder = hello.own_folder();
   event.address = hello.address();
+  for (const auto& [key, value] : hello.labels())
+    event.labels.insert(absl::StrCat(key, "=", value));
   return event;
 }
 

@@ -119,6 +119,7 @@ void GrpcWorkerGateway::Open(const std::shared_ptr<Session>& session, const v1::
   info.set_pid(hello.pid());
   info.set_version(hello.version());
   info.set_lent_as(hello.lent_as());
+  *info.mutable_labels() = hello.labels();
   *info.mutable_last_seen() =
       TimeUtil::MillisecondsToTimestamp(absl::ToUnixMillis(clock_->WallNow()));
 

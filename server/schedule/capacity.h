@@ -1,13 +1,16 @@
 // How many gangs the Workers could run, whether their slots are free or not. Workers with the same
-// slots on the same network are counted as one kind, so that questions cost as many steps as there
-// are kinds, not Workers.
+// slots and labels on the same network are counted as one kind, so that questions cost as many
+// steps as there are kinds, not Workers. Where a gang asks for labels, only the kinds with one of
+// them are looked at; where it does not, labels make no kinds.
 //
 // Threads: confined to one.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "server/schedule/slots.h"
 
@@ -19,10 +22,11 @@ class Capacity {
   struct Kind {
     bool own_folder = false;
     std::string network;
-    std::map<std::string, int> slots;  // by device
+    std::map<DeviceKind, int> slots;
+    std::set<std::string> labels;
     friend bool operator<(const Kind& a, const Kind& b) {
-      return std::tie(a.own_folder, a.network, a.slots) <
-             std::tie(b.own_folder, b.network, b.slots);
+      return std::tie(a.own_folder, a.network, a.slots, a.labels) <
+             std::tie(b.own_folder, b.network, b.slots, b.labels);
     }
   };
   static Kind KindOf(const WorkerSlots& worker);
@@ -35,14 +39,33 @@ class Capacity {
   // several Workers, where none could hold it. needs_shared_folder: Workers with a folder of their
   // own do not count.
   int CountGangs(const GangShape& shape, bool may_span, bool needs_shared_folder) const;
-  // The most slots that one gang can have.
-  int LargestGang(const std::string& device, bool may_span, bool needs_shared_folder) const;
+  // The most slots that one gang can have of what the shape asks for; its size does not count.
+  int LargestGang(const GangShape& shape, bool may_span, bool needs_shared_folder) const;
+  // Says which label or GPU that the shape asks for no Worker has: "no Worker has label rack=a".
+  // Empty: what is missing is a number of slots, or a folder.
+  std::string WhatIsMissing(const GangShape& shape) const;
+  // The label of those that the fewest Workers have; empty: none is asked for.
+  std::string RarestOf(const std::set<std::string>& labels) const;
 
   int slots() const { return slots_; }
   bool has_own_folders() const { return own_folders_ > 0; }
 
  private:
-  std::map<Kind, int> kinds_;  // how many Workers
+  using Kinds = std::map<Kind, int>;  // how many Workers
+  struct Labelled {
+    Kinds kinds;
+    int workers = 0;
+  };
+
+  void Change(const Kind& kind, int change);
+  const Kinds& KindsFor(const Constraints& asked) const;
+  // Calls visit(workers, slots, pool) for each kind that suits and each device of it; pool names
+  // the network and device.
+  template <typename Visit>
+  void ForSuiting(const GangShape& shape, bool needs_shared_folder, Visit visit) const;
+
+  Kinds kinds_;                               // without labels
+  std::map<std::string, Labelled> labelled_;  // with theirs, by each of their labels
   int slots_ = 0;
   int own_folders_ = 0;  // Workers
 };

@@ -1,21 +1,27 @@
 #include "server/schedule/scheduler.h"
 
+#include <absl/strings/match.h>
+#include <absl/strings/string_view.h>
+
 #include <algorithm>
 #include <map>
 #include <queue>
 #include <tuple>
 #include <utility>
 
+#include "server/schedule/owner_shares.h"
+#include "server/schedule/soonest.h"
+
 namespace traind {
 namespace {
 
 // Returns a Worker's free slots that suit, by device, without those that are reserved before
 // `ends`.
-std::map<std::string, std::vector<int>> FreeByDevice(const std::string& device,
+std::map<std::string, std::vector<int>> FreeByDevice(const GangShape& shape,
                                                      const WorkerSlots& worker, absl::Time ends) {
   std::map<std::string, std::vector<int>> by_device;
   for (const WorkerSlots::Slot& slot : worker.slots) {
-    if (!slot.free || (!device.empty() && slot.device != device)) continue;
+    if (!slot.free || !SuitsSlot(shape, slot)) continue;
     if (slot.reserved_from >= ends) by_device[slot.device].push_back(slot.index);
   }
   return by_device;
@@ -23,16 +29,12 @@ std::map<std::string, std::vector<int>> FreeByDevice(const std::string& device,
 
 // Returns free slots of one device for a gang; empty: there is no room.
 std::vector<int> FindGang(const GangShape& shape, const WorkerSlots& worker, absl::Time ends) {
-  for (auto& [device, slots] : FreeByDevice(shape.device, worker, ends)) {
+  for (auto& [device, slots] : FreeByDevice(shape, worker, ends)) {
     if (static_cast<int>(slots.size()) < shape.slots) continue;
     slots.resize(static_cast<size_t>(shape.slots));
     return std::move(slots);
   }
   return {};
-}
-
-bool Suits(const Candidate& candidate, const WorkerSlots& worker) {
-  return !worker.own_folder || !candidate.needs_shared_folder;
 }
 
 // The home Worker comes first, then the fullest one with room, which keeps large gaps for large
@@ -44,24 +46,34 @@ std::vector<GangPart> FindOnOne(const Candidate& candidate, absl::Time ends,
   };
   const WorkerSlots* best = board.Find(candidate.home);
   if (best == nullptr || !Suits(candidate, *best) || !fits(*best)) {
-    best = board.FindFullest(candidate.shape.device, candidate.shape.slots,
-                             candidate.needs_shared_folder, fits);
+    best = board.FindFullest(candidate.shape, candidate.needs_shared_folder, fits);
   }
   if (best == nullptr) return {};
   return {{best->worker, FindGang(candidate.shape, *best, ends)}};
 }
 
+// The value of a Worker's label `rack`; empty: it has none.
+std::string RackOf(const WorkerSlots& worker) {
+  constexpr absl::string_view kRack = "rack=";
+  const auto label = worker.labels.lower_bound(std::string(kRack));
+  if (label == worker.labels.end() || !absl::StartsWith(*label, kRack)) return "";
+  return label->substr(kRack.size());
+}
+
 // Slots that could work together, by their Workers.
 using Pool = std::vector<GangPart>;
 
-// Returns the pools from which a gang that spans Workers may take its slots: by network and device.
-std::map<std::pair<std::string, std::string>, Pool> Pools(const Candidate& candidate,
-                                                          const SlotBoard& board, absl::Time ends) {
-  std::map<std::pair<std::string, std::string>, Pool> pools;
+// Returns the pools from which a gang that spans Workers may take its slots: by network and device,
+// and by rack where they are not to go beyond one.
+std::map<std::vector<std::string>, Pool> Pools(const Candidate& candidate, const SlotBoard& board,
+                                               absl::Time ends, bool by_rack) {
+  std::map<std::vector<std::string>, Pool> pools;
   for (const auto& [id, worker] : board.workers()) {
     if (worker.network.empty() || !Suits(candidate, worker)) continue;
-    for (auto& [device, slots] : FreeByDevice(candidate.shape.device, worker, ends)) {
-      pools[{worker.network, device}].push_back({worker.worker, std::move(slots)});
+    const std::string rack = by_rack ? RackOf(worker) : "";
+    if (by_rack && rack.empty()) continue;
+    for (auto& [device, slots] : FreeByDevice(candidate.shape, worker, ends)) {
+      pools[{worker.network, device, rack}].push_back({worker.worker, std::move(slots)});
     }
   }
   return pools;
@@ -87,68 +99,18 @@ std::vector<GangPart> TakeFrom(Pool pool, const Candidate& candidate) {
   return parts;
 }
 
-// A gang for which some Worker has slots enough waits for that Worker.
-bool FitsOnOne(const Candidate& candidate, const SlotBoard& board) {
-  return board.capacity().CountGangs(candidate.shape, false, candidate.needs_shared_folder) > 0;
-}
-
 std::vector<GangPart> FindOnSeveral(const Candidate& candidate, absl::Time ends,
                                     const SlotBoard& board) {
   if (FitsOnOne(candidate, board)) return {};
-  std::vector<GangPart> best;
-  for (auto& [place, pool] : Pools(candidate, board, ends)) {
-    std::vector<GangPart> parts = TakeFrom(std::move(pool), candidate);
-    if (!parts.empty() && (best.empty() || parts.size() < best.size())) best = std::move(parts);
+  for (const bool by_rack : {true, false}) {
+    std::vector<GangPart> best;
+    for (auto& [place, pool] : Pools(candidate, board, ends, by_rack)) {
+      std::vector<GangPart> parts = TakeFrom(std::move(pool), candidate);
+      if (!parts.empty() && (best.empty() || parts.size() < best.size())) best = std::move(parts);
+    }
+    if (!best.empty()) return best;
   }
-  return best;
-}
-
-// The slots that a gang could have soonest, of one Worker or one pool of several.
-struct Soonest {
-  using SlotRef = std::pair<size_t, size_t>;  // a Worker, and one of its slots
-
-  absl::Time start = absl::InfiniteFuture();
-  int free = -1;  // of them, now
-  std::vector<SlotRef> slots;
-};
-
-Soonest FindSoonest(const Candidate& candidate, absl::Time now, bool on_one,
-                    absl::Span<const WorkerSlots* const> workers) {
-  if (!on_one && !candidate.may_span) return {};
-  const auto size = static_cast<size_t>(candidate.shape.slots);
-  using Pool = std::vector<std::pair<absl::Time, Soonest::SlotRef>>;
-  Soonest best;
-  const auto consider = [&](Pool& pool) {
-    if (pool.size() < size) return;
-    const auto end = pool.begin() + static_cast<std::ptrdiff_t>(size);
-    std::partial_sort(pool.begin(), end, pool.end());
-    Soonest found;
-    found.start = pool[size - 1].first;
-    found.free = 0;
-    for (auto it = pool.begin(); it != end; ++it) {
-      const auto& [worker, slot] = it->second;
-      found.free += workers[worker]->slots[slot].free;
-      found.slots.push_back(it->second);
-    }
-    if (found.start < best.start || (found.start == best.start && found.free > best.free)) {
-      best = std::move(found);
-    }
-  };
-  std::map<std::pair<std::string, std::string>, Pool> shared;  // by network and device
-  for (size_t w = 0; w < workers.size(); ++w) {
-    const WorkerSlots& worker = *workers[w];
-    if (!Suits(candidate, worker) || (!on_one && worker.network.empty())) continue;
-    std::map<std::string, Pool> own;  // by device
-    for (size_t i = 0; i < worker.slots.size(); ++i) {
-      const WorkerSlots::Slot& slot = worker.slots[i];
-      if (!candidate.shape.device.empty() && slot.device != candidate.shape.device) continue;
-      Pool& pool = on_one ? own[slot.device] : shared[{worker.network, slot.device}];
-      pool.push_back({slot.free ? now : std::max(now, slot.free_at), {w, i}});
-    }
-    for (auto& [device, pool] : own) consider(pool);
-  }
-  for (auto& [place, pool] : shared) consider(pool);
-  return best;
+  return {};
 }
 
 // Where nobody knows when they will be free, nothing may use them meanwhile.
@@ -177,10 +139,8 @@ class Full {
   }
 
  private:
-  using Key = std::tuple<int, std::string, bool, bool>;
-  static Key KeyOf(const Candidate& c) {
-    return {c.shape.slots, c.shape.device, c.needs_shared_folder, c.may_span};
-  }
+  using Key = std::tuple<GangShape, bool, bool>;
+  static Key KeyOf(const Candidate& c) { return {c.shape, c.needs_shared_folder, c.may_span}; }
   std::map<Key, absl::Time> since_;  // folds that end then, or later
 };
 
@@ -192,7 +152,7 @@ int LargestFreeGang(const Candidate& candidate, bool span,
   for (const WorkerSlots* worker : workers) {
     if (!Suits(candidate, *worker)) continue;
     for (const auto& [device, slots] :
-         FreeByDevice(candidate.shape.device, *worker, absl::InfinitePast())) {
+         FreeByDevice(candidate.shape, *worker, absl::InfinitePast())) {
       const int count = static_cast<int>(slots.size());
       largest = std::max(largest, count);
       if (span && !worker->network.empty()) {

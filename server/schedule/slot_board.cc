@@ -16,24 +16,35 @@ bool Holds(const std::vector<int>& slots, int index) {
 
 }  // namespace
 
-std::map<SlotBoard::Group, int> SlotBoard::FreeByGroup(const WorkerSlots& worker) {
-  std::map<Group, int> free;
+std::vector<SlotBoard::Group> SlotBoard::GroupsOf(const WorkerSlots& worker) {
+  std::set<DeviceKind> kinds;
   for (const WorkerSlots::Slot& slot : worker.slots) {
-    if (slot.free) ++free[{worker.own_folder, slot.device}];
+    if (slot.free) kinds.insert(slot.kind());
   }
-  return free;
+  std::vector<Group> groups;
+  for (const DeviceKind& kind : kinds) {
+    groups.emplace_back("", worker.own_folder, kind);
+    for (const std::string& label : worker.labels) {
+      groups.emplace_back(label, worker.own_folder, kind);
+    }
+  }
+  return groups;
 }
 
 void SlotBoard::Link(const WorkerSlots& worker) {
   const int free = FreeSlots(worker);
   free_slots_ += free;
-  for (const auto& [group, count] : FreeByGroup(worker)) with_room_[group].insert({free, &worker});
+  for (const Group& group : GroupsOf(worker)) with_room_[group].insert({free, &worker});
 }
 
 void SlotBoard::Unlink(const WorkerSlots& worker) {
   const int free = FreeSlots(worker);
   free_slots_ -= free;
-  for (const auto& [group, count] : FreeByGroup(worker)) with_room_[group].erase({free, &worker});
+  for (const Group& group : GroupsOf(worker)) {
+    const auto it = with_room_.find(group);
+    it->second.erase({free, &worker});
+    if (it->second.empty()) with_room_.erase(it);
+  }
 }
 
 void SlotBoard::Put(WorkerSlots worker) {
@@ -92,16 +103,19 @@ const WorkerSlots* SlotBoard::Find(const std::string& worker) const {
   return it == workers_.end() ? nullptr : &it->second;
 }
 
-const WorkerSlots* SlotBoard::FindFullest(const std::string& device, int least,
-                                          bool needs_shared_folder,
+const WorkerSlots* SlotBoard::FindFullest(const GangShape& shape, bool needs_shared_folder,
                                           absl::FunctionRef<bool(const WorkerSlots&)> fits) const {
+  const Constraints& asked = shape.constraints;
+  const std::string label = capacity_.RarestOf(asked.labels);
   Place best;
-  for (const auto& [group, places] : with_room_) {
-    if (group.first && needs_shared_folder) continue;
-    if (!device.empty() && group.second != device) continue;
-    for (auto it = places.lower_bound({least, nullptr}); it != places.end(); ++it) {
+  for (auto group = with_room_.lower_bound({label, false, {}});
+       group != with_room_.end() && std::get<0>(group->first) == label; ++group) {
+    const auto& [_, own_folder, kind] = group->first;
+    if ((own_folder && needs_shared_folder) || !SuitsSlot(shape, kind)) continue;
+    const std::set<Place>& places = group->second;
+    for (auto it = places.lower_bound({shape.slots, nullptr}); it != places.end(); ++it) {
       if (best.worker != nullptr && !(*it < best)) break;
-      if (!fits(*it->worker)) continue;
+      if (!HasLabels(it->worker->labels, asked) || !fits(*it->worker)) continue;
       best = *it;
       break;
     }

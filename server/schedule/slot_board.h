@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,10 +44,10 @@ class SlotBoard {
   const Capacity& capacity() const { return capacity_; }
   const WorkerSlots* Find(const std::string& worker) const;
 
-  // Goes over the Workers with at least so many free slots, at least one of them of that device
-  // (empty: any), from the fewest free slots to the most and by id among equals. Returns the first
-  // that fits, or null.
-  const WorkerSlots* FindFullest(const std::string& device, int least, bool needs_shared_folder,
+  // Goes over the Workers with the labels that the shape asks for and as many free slots as it has,
+  // at least one of them of a kind that suits, from the fewest free slots to the most and by id
+  // among equals. Returns the first that fits, or null.
+  const WorkerSlots* FindFullest(const GangShape& shape, bool needs_shared_folder,
                                  absl::FunctionRef<bool(const WorkerSlots&)> fits) const;
 
  private:
@@ -60,9 +61,11 @@ class SlotBoard {
       return a.worker->worker < b.worker->worker;
     }
   };
-  using Group = std::pair<bool, std::string>;  // own_folder, device
+  // A label, own_folder, and the kind of a free slot. Each Worker is in those of each of its
+  // labels, and in those of the empty one.
+  using Group = std::tuple<std::string, bool, DeviceKind>;
 
-  static std::map<Group, int> FreeByGroup(const WorkerSlots& worker);
+  static std::vector<Group> GroupsOf(const WorkerSlots& worker);
   void Link(const WorkerSlots& worker);
   void Unlink(const WorkerSlots& worker);
 

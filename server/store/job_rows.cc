@@ -459,9 +459,9 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
     query.Read(number);
     ReadMore(query, FixedColumns(job));
     ReadMore(query, ChangingColumns(job));
-    std::string warnings, after, trials, search;
+    std::string warnings, after, trials, search, constraints;
     std::optional<int> prediction;
-    query.ReadMore(warnings, after, trials, search, prediction, job.version);
+    query.ReadMore(warnings, after, trials, search, constraints, prediction, job.version);
     ReadMore(query, TableColumns(job.table));
     if (warnings != "[]") {
       RETURN_IF_ERROR(Parse(warnings, "jobs.warnings_json", [&](const json& j) {
@@ -481,6 +481,10 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
       RETURN_IF_ERROR(Parse(search, "jobs.search_json",
                             [&](const json& j) { job.spec.search = SearchFromJson(j); }));
     }
+    if (constraints != "{}") {
+      RETURN_IF_ERROR(Parse(constraints, "jobs.constraints_json",
+                            [&](const json& j) { job.spec.constraints = ConstraintsFromJson(j); }));
+    }
     RETURN_IF_ERROR(ReadLabels(db, number, job));
     RETURN_IF_ERROR(ReadTasks(db, number, job));
     RETURN_IF_ERROR(ReadPlans(db, number, job));
@@ -497,7 +501,8 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
 
 absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
   const std::string warnings = Dump(job.warnings), trials = Dump(TrialsJson(job.spec.trials)),
-                    search = Dump(SearchJson(job.spec.search)), after = Dump(job.after);
+                    search = Dump(SearchJson(job.spec.search)), after = Dump(job.after),
+                    constraints = Dump(ConstraintsJson(job.spec.constraints));
   {
     Query q = db.Prepare(
         "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
@@ -508,13 +513,14 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "seeds, models_from, asked_sha256, after_any_end, state, end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
-        "pinned, waited_ms, warnings_json, after_json, trials_json, search_json, version) "
+        "pinned, waited_ms, warnings_json, after_json, trials_json, search_json, "
+        "constraints_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?)");
+        "?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
-    q.Bind(warnings, after, trials, search, job.version);
+    q.Bind(warnings, after, trials, search, constraints, job.version);
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();

@@ -30,7 +30,7 @@ enum class Detail {
   "end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "        \
   "cancel_requested, floor_model, jobs.floor_score, priority, publish_s, quota_reached, pinned, "  \
   "waited_ms, "                                                                                    \
-  "warnings_json, after_json, trials_json, search_json, "                                          \
+  "warnings_json, after_json, trials_json, search_json, constraints_json, "                        \
   "prediction_number, version, "                                                                   \
   "table_path, content_sha256, train_rows, test_rows, features, classes "                          \
   "FROM jobs LEFT JOIN datasets ON datasets.job = jobs.number "

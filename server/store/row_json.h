@@ -64,6 +64,21 @@ inline Search SearchFromJson(const nlohmann::json& j) {
   return search;
 }
 
+inline nlohmann::json ConstraintsJson(const Constraints& constraints) {
+  if (!constraints.any()) return nlohmann::json::object();
+  return {{"labels", constraints.labels},
+          {"gpu", constraints.gpu},
+          {"gpu_memory_bytes", constraints.gpu_memory_bytes}};
+}
+
+inline Constraints ConstraintsFromJson(const nlohmann::json& j) {
+  Constraints constraints;
+  constraints.labels = j.at("labels").get<std::set<std::string>>();
+  constraints.gpu = j.at("gpu");
+  constraints.gpu_memory_bytes = j.at("gpu_memory_bytes");
+  return constraints;
+}
+
 inline Trial TrialFromJson(const nlohmann::json& j) {
   Trial trial;
   trial.name = j.at("name");

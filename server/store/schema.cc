@@ -376,9 +376,14 @@ constexpr char kVersion15[] = R"sql(
 ALTER TABLE attempts ADD COLUMN columns_told INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
-                                       kVersion11, kVersion12, kVersion13, kVersion14, kVersion15};
+// Adds what a Job asks of its Workers besides slots (server/domain/constraints.h).
+constexpr char kVersion16[] = R"sql(
+ALTER TABLE jobs ADD COLUMN constraints_json TEXT NOT NULL DEFAULT '{}';
+)sql";
+
+constexpr const char* kMigrations[] = {
+    kVersion1, kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
+    kVersion9, kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16};
 
 }  // namespace
 

@@ -120,6 +120,7 @@ Job FullJob() {
   job.spec.after_any_end = true;
   job.waited = absl::Milliseconds(1250);
   job.spec.device = "cuda";
+  job.spec.constraints = {{"rack=a", "zone=x"}, "h100", int64_t{40} << 30};
   job.spec.precision = "bf16";
   job.spec.batch = 64;
   job.spec.priority = -3;
@@ -282,6 +283,8 @@ std::string Describe(const Job& job) {
       s.speed_key, " ", s.cache_key, s.cache_read, " ", s.from, " ", s.seeds, " ", job.publish_s,
       job.quota_reached, " ", s.models_from, " ", job.pinned, " after ",
       absl::StrJoin(job.after, ","), s.after_any_end, absl::FormatDuration(job.waited), "\n");
+  absl::StrAppend(&text, "constraints ", absl::StrJoin(s.constraints.labels, ","), " ",
+                  s.constraints.gpu, " ", s.constraints.gpu_memory_bytes, "\n");
   for (const Trial& trial : s.trials) {
     absl::StrAppend(&text, "trial ", trial.name, " ", trial.kind, " ", trial.epochs, " ",
                     trial.patience, "\n");

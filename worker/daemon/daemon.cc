@@ -256,6 +256,7 @@ void Daemon::SendHello() {
   hello.set_own_folder(own_folder_);
   hello.set_address(Address());
   hello.set_lent_as(options_.lent_as);
+  hello.mutable_labels()->insert(options_.labels.begin(), options_.labels.end());
   client_->Send(stream_, std::move(message), /*may_drop=*/false);
 }
 

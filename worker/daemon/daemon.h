@@ -34,7 +34,8 @@ struct DaemonOptions {
   // machine reaches traind.
   std::string address;
   std::string lent_as;  // as the engine that lent this machine calls it; empty: nobody did
-  int port = 0;         // at which gangs with rank 0 here meet, where it is free; 0: any
+  std::map<std::string, std::string> labels;  // for Jobs that ask for them
+  int port = 0;  // at which gangs with rank 0 here meet, where it is free; 0: any
   bool standalone = false;
   std::map<std::string, std::string> programs;  // paths by the names of programs.h
   // It ends so long after its last work; standalone, only when no traind is there.

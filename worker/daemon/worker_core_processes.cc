@@ -175,8 +175,14 @@ Ended WorkerCore::Outcome(const Attempt& attempt) const {
   const StopCause stopped_by = attempt.stopped_by;
   if (shutdown_) return {AttemptEndReason::kShutdown, "its worker was told to stop"};
   if (attempt.stop == StopMode::kDrop) {
-    const bool cancelled = attempt.stop_reason == StopReason::kUserCancelled;
-    return {cancelled ? AttemptEndReason::kCancelledByUser : AttemptEndReason::kShutdown, why};
+    switch (attempt.stop_reason) {
+      case StopReason::kUserCancelled:
+        return {AttemptEndReason::kCancelledByUser, why};
+      case StopReason::kPreempted:
+        return {AttemptEndReason::kPreempted, why};
+      default:
+        return {AttemptEndReason::kShutdown, why};
+    }
   }
   if (stopped_by == StopCause::kEpochs || stopped_by == StopCause::kPatience ||
       attempt.task.kind == TaskKind::kPrepare || (UsesModels(attempt.task.kind) && !attempt.stop)) {

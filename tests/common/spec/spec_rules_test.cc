@@ -366,6 +366,30 @@ TEST(SpecRulesTest, TrainingOptionsMustFitTogether) {
   EXPECT_EQ(Errors(spec), "train.collective: train.collective 'shm' needs resources.device cpu");
 }
 
+TEST(SpecRulesTest, WorkersAndGpusAreAskedForByLabelsAndNames) {
+  v1::JobSpec spec = GoodSpec();
+  v1::ResourceSpec& asked = *spec.mutable_resources();
+  (*asked.mutable_labels())["rack"] = "a";
+  asked.set_gpu("H100");
+  asked.set_gpu_memory("80GB");
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(ResolveSpec(spec).resources().device(), "cuda");
+  asked.set_gpu_memory("80");
+  EXPECT_EQ(Errors(spec),
+            "resources.gpu_memory: resources.gpu_memory '80' is no size: 40GiB, 80GB");
+  asked.set_gpu_memory("80GB");
+  asked.set_device("cpu");
+  EXPECT_EQ(CheckSpec(spec).size(), 2u);
+  asked.Clear();
+  (*asked.mutable_labels())["-x"] = "a";
+  EXPECT_EQ(Errors(spec),
+            "resources.labels.-x: resources.labels.-x is no label name: letters, digits, - _ . and "
+            "/, at most 63, the first a letter or digit");
+  asked.clear_labels();
+  for (int i = 0; i < 17; ++i) (*asked.mutable_labels())[absl::StrCat("k", i)] = "v";
+  EXPECT_EQ(Errors(spec), "resources.labels: resources.labels has 17 labels; 16 are the most");
+}
+
 TEST(SpecRulesTest, EveryDefaultIsValid) {
   ExpectDefaultsAreValid(*v1::JobSpec::descriptor());
   EXPECT_EQ(Errors(ResolveSpec(GoodSpec())), "");
@@ -498,7 +522,8 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("dropout":0.1,"ensemble_members":1,"hidden":[256,256]}},"name":"job","output":"",)"
       R"("predictions":{"ensemble":"mean","format":"csv","probabilities":true,"quantiles":[]},)"
       R"("preset":"","priority":0,)"
-      R"("resources":{"device":"","slots":1},"task":{"metric":"accuracy",)"
+      R"("resources":{"device":"","gpu":"","gpu_memory":"","labels":{},"slots":1},)"
+      R"("task":{"metric":"accuracy",)"
       R"("type":"classification"},"train":{"accumulation":1,"batch":0,)"
       R"("checkpoint_epochs":0,"clip_norm":5,"collective":"",)"
       R"("ema":0,"epochs":20,"find_learning_rate":false,"freeze":{"epochs":0,"learning_rate":0},)"

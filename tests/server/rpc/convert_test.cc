@@ -236,6 +236,7 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   hello.set_own_folder(true);
   hello.set_address("10.0.0.1");
   hello.set_lent_as("name/7");
+  (*hello.mutable_labels())["rack"] = "a";
   v1::SlotInfo& slot = *hello.add_slots();
   slot.set_index(3);
   slot.set_device("cuda");
@@ -250,6 +251,7 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   EXPECT_EQ(event.pid, 17);
   EXPECT_TRUE(event.own_folder);
   EXPECT_EQ(event.address, "10.0.0.1");
+  EXPECT_EQ(event.labels, (std::set<std::string>{"rack=a"}));
   EXPECT_EQ(event.running_attempts, std::vector<int64_t>{9});
   ASSERT_EQ(event.slots.size(), 1u);
   EXPECT_EQ(event.slots[0].index, 3);

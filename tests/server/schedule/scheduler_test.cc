@@ -387,7 +387,7 @@ TEST(SpanTest, WorkersThatDoNotReachEachOtherHaveNoGang) {
     std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2, network)};
     EXPECT_TRUE(Place({Wide(4)}, workers).empty()) << network;
     EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true, false), 0) << network;
-    EXPECT_EQ(CapacityOf(workers).LargestGang("", true, false), 2) << network;
+    EXPECT_EQ(CapacityOf(workers).LargestGang({}, true, false), 2) << network;
   }
 }
 
@@ -412,8 +412,59 @@ TEST(SpanTest, GangsAreCountedAsTheyArePlaced) {
   EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true, false), 2);
   EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false, false), 0);
   EXPECT_EQ(CapacityOf(workers).CountGangs({3, ""}, true, false), 2);
-  EXPECT_EQ(CapacityOf(workers).LargestGang("", true, false), 8);
-  EXPECT_EQ(CapacityOf(workers).LargestGang("", false, false), 3);
+  EXPECT_EQ(CapacityOf(workers).LargestGang({}, true, false), 8);
+  EXPECT_EQ(CapacityOf(workers).LargestGang({}, false, false), 3);
+}
+
+TEST(ConstraintsTest, AFoldGoesToAWorkerWithItsLabelsAndItsGpu) {
+  std::vector<WorkerSlots> workers = {Machine("a", 1), Machine("b", 1), Machine("c", 1, "cuda")};
+  workers[1].labels = {"rack=b"};
+  workers[2].labels = {"rack=b"};
+  workers[2].slots[0].gpu = "nvidia l4";
+  std::vector<Candidate> jobs = {JobWith(1, 2), JobWith(2, 1)};
+  jobs[0].shape.constraints.labels = {"rack=b"};
+  jobs[0].home = "a";
+  jobs[1].shape = {1, "cuda", {{}, "h100"}};
+  const std::vector<Placement> placed = Place(jobs, workers);
+  ASSERT_EQ(placed.size(), 2u) << "nobody has an H100";
+  EXPECT_EQ(placed[0].parts[0].worker, "b") << "not the home of its data";
+  EXPECT_EQ(placed[1].parts[0].worker, "c");
+}
+
+TEST(ConstraintsTest, OneThatNobodySatisfiesKeepsNoSlots) {
+  std::vector<WorkerSlots> workers = {Machine("a", 2)};
+  std::vector<Candidate> jobs = {JobWith(1, 1), JobWith(2, 1)};
+  jobs[0].shape = {2, "", {{"rack=b"}}};
+  EXPECT_EQ(Order(Place(jobs, workers)), (Pairs{{1, 0}}));
+  const std::vector<Outlook> outlooks = Look(jobs, workers);
+  EXPECT_EQ(outlooks[0].start, absl::InfiniteFuture());
+  EXPECT_EQ(outlooks[1].start, kStart);
+}
+
+TEST(ConstraintsTest, AGangOverWorkersStaysInOneRackWhereItCan) {
+  std::vector<WorkerSlots> workers;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    workers.push_back(Machine(name, name[0] == 'a' ? 3 : 2));
+    workers.back().network = "outer";
+    workers.back().labels = {name[0] < 'c' ? "rack=1" : "rack=2"};
+  }
+  workers[1].slots[0].free = false;
+  Candidate gang = JobWith(1, 1);
+  gang.shape.slots = 4;
+  gang.may_span = true;
+  std::vector<Placement> placed = Place({gang}, workers);
+  ASSERT_EQ(placed.size(), 1u);
+  EXPECT_EQ(placed[0].parts.size(), 2u);
+  const bool first = placed[0].parts[0].worker < "c";
+  for (const GangPart& part : placed[0].parts) EXPECT_EQ(part.worker < "c", first);
+
+  for (WorkerSlots& worker : workers) {
+    for (WorkerSlots::Slot& slot : worker.slots) slot.free = true;
+  }
+  gang.shape.slots = 7;  // no rack has so many
+  placed = Place({gang}, workers);
+  ASSERT_EQ(placed.size(), 1u);
+  EXPECT_EQ(placed[0].parts.size(), 3u);
 }
 
 }  // namespace

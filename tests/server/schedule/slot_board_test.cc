@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace traind {
 namespace {
@@ -25,7 +28,7 @@ int Free(const WorkerSlots& worker, const std::string& device = "") {
 
 std::string Fullest(const SlotBoard& board, const std::string& device, int least, bool shared) {
   const WorkerSlots* found =
-      board.FindFullest(device, least, shared,
+      board.FindFullest({least, device}, shared,
                         [&](const WorkerSlots& worker) { return Free(worker, device) >= least; });
   return found == nullptr ? "" : found->worker;
 }
@@ -64,6 +67,81 @@ TEST(SlotBoardTest, ItIsToldWhenHeldSlotsWillBeFree) {
   EXPECT_EQ(board.Find("w")->slots[0].free_at, absl::InfiniteFuture());
 }
 
+WorkerSlots Gpus(const std::string& name, int slots, const std::string& gpu, int64_t gib,
+                 std::set<std::string> labels = {}) {
+  WorkerSlots worker = Machine(name, slots, "cuda");
+  for (WorkerSlots::Slot& slot : worker.slots) {
+    slot.gpu = gpu;
+    slot.memory_bytes = gib << 30;
+  }
+  worker.labels = std::move(labels);
+  return worker;
+}
+
+TEST(SlotBoardTest, LabelsAndGpusChooseAmongWorkers) {
+  SlotBoard board;
+  board.Put(Gpus("a", 2, "nvidia h100 80gb hbm3", 79, {"rack=a", "zone=x"}));
+  board.Put(Gpus("b", 1, "nvidia a100-sxm4-40gb", 39, {"rack=b", "zone=x"}));
+  board.Put(Machine("c", 4));
+  const auto find = [&board](const Constraints& asked, int slots = 1) -> std::string {
+    const WorkerSlots* found =
+        board.FindFullest({slots, "", asked}, false, [](const WorkerSlots&) { return true; });
+    return found == nullptr ? "" : found->worker;
+  };
+  EXPECT_EQ(find({{"rack=a"}}), "a");
+  EXPECT_EQ(find({{"zone=x"}}), "b") << "the fullest of both";
+  EXPECT_EQ(find({{"zone=x", "rack=a"}}), "a");
+  EXPECT_EQ(find({{"zone=y"}}), "");
+  EXPECT_EQ(find({{"rack=a", "rack=b"}}), "");
+  EXPECT_EQ(find({{}, "h100"}), "a");
+  EXPECT_EQ(find({{}, "a100"}), "b");
+  EXPECT_EQ(find({{}, "a10"}), "") << "an A100 is no A10";
+  EXPECT_EQ(find({{}, "", int64_t{40} << 30}), "b") << "a card of 40 GB tells less than 40 GiB";
+  EXPECT_EQ(find({{}, "", int64_t{48} << 30}), "a");
+  EXPECT_EQ(find({{"rack=b"}, "h100"}), "");
+  EXPECT_EQ(find({{"rack=a"}, "h100"}, 3), "");
+  board.Put(Gpus("a", 2, "nvidia h100 80gb hbm3", 79, {"rack=c"}));
+  EXPECT_EQ(find({{"rack=a"}}), "");
+  EXPECT_EQ(find({{"rack=c"}}), "a");
+  board.Remove("a");
+  EXPECT_EQ(find({{"rack=c"}}), "");
+}
+
+TEST(SlotBoardTest, ItSaysWhatNoWorkerHas) {
+  SlotBoard board;
+  board.Put(Gpus("a", 2, "nvidia h100 80gb hbm3", 79, {"rack=a", "zone=x"}));
+  board.Put(Gpus("b", 1, "nvidia l4", 22, {"rack=b"}));
+  const auto missing = [&board](const Constraints& asked, const std::string& device = "") {
+    return board.capacity().WhatIsMissing({1, device, asked});
+  };
+  EXPECT_EQ(missing({}), "");
+  EXPECT_EQ(missing({{"rack=a"}, "h100"}), "");
+  EXPECT_EQ(missing({{"rack=c"}}), "no Worker has label rack=c");
+  EXPECT_EQ(missing({{"rack=b", "zone=x"}}), "no Worker has labels rack=b and zone=x");
+  EXPECT_EQ(missing({{}, "b200"}, "cuda"),
+            "no GPU is named b200; there is nvidia h100 80gb hbm3 of 80896 MiB, nvidia l4 of 22528 "
+            "MiB");
+  EXPECT_EQ(missing({{"rack=b"}, "", int64_t{40} << 30}, "cuda"),
+            "no GPU of a Worker with rack=b is of 40960 MiB; there is nvidia l4 of 22528 MiB");
+  EXPECT_EQ(missing({{"rack=b"}}, "cpu"), "") << "slots of that device are told elsewhere";
+}
+
+// A label of its own for each Worker makes no search and no count slower for the others.
+TEST(SlotBoardTest, CapacityCountsByLabel) {
+  SlotBoard board;
+  for (int i = 0; i < 10; ++i) {
+    board.Put(Gpus(absl::StrCat("w", i), 4, "nvidia l4", 22,
+                   {absl::StrCat("host=", i), absl::StrCat("rack=", i % 2)}));
+  }
+  EXPECT_EQ(board.capacity().CountGangs({4, "cuda"}, false, false), 10);
+  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1"}}}, false, false), 10);
+  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1", "host=3"}}}, false, false), 2);
+  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1", "host=2"}}}, false, false), 0);
+  EXPECT_EQ(board.capacity().LargestGang({2, "", {{"host=3"}, "l4"}}, false, false), 4);
+  EXPECT_EQ(board.capacity().LargestGang({2, "", {{"host=3"}, "l40"}}, false, false), 0);
+  EXPECT_EQ(board.capacity().RarestOf({"rack=1", "host=3"}), "host=3");
+}
+
 // After any changes its answers are those of a walk over all Workers.
 TEST(SlotBoardTest, ItAnswersLikeAWalkOverAllWorkers) {
   std::mt19937 random(17);
@@ -85,6 +163,9 @@ TEST(SlotBoardTest, ItAnswersLikeAWalkOverAllWorkers) {
       worker.own_folder = draw(2) == 0;
       worker.network = draw(1) == 0 ? "outer" : "";
       for (int i = draw(2); i > 0; --i) worker.slots.push_back({10 + i, "cuda", draw(1) == 0});
+      for (const char* label : {"rack=a", "rack=b", "zone=x"}) {
+        if (draw(1) == 0) worker.labels.insert(label);
+      }
       board.Put(worker);
     }
 
@@ -109,6 +190,28 @@ TEST(SlotBoardTest, ItAnswersLikeAWalkOverAllWorkers) {
       if (best == nullptr || Free(worker) < Free(*best)) best = &worker;
     }
     ASSERT_EQ(Fullest(board, device, least, shared), best == nullptr ? "" : best->worker);
+
+    Constraints asked;
+    for (const char* label : {"rack=a", "zone=x"}) {
+      if (draw(1) == 0) asked.labels.insert(label);
+    }
+    best = nullptr;
+    int labelled_gangs = 0;
+    for (const auto& [id, worker] : board.workers()) {
+      const bool has = std::all_of(asked.labels.begin(), asked.labels.end(),
+                                   [&](const auto& l) { return worker.labels.count(l) > 0; });
+      if (!has) continue;
+      int cpus = 0;
+      for (const auto& slot : worker.slots) cpus += slot.device == "cpu";
+      labelled_gangs += cpus / 2;
+      if (Free(worker, device) < least) continue;
+      if (best == nullptr || Free(worker) < Free(*best)) best = &worker;
+    }
+    const WorkerSlots* found =
+        board.FindFullest({least, device, asked}, false,
+                          [&](const WorkerSlots& worker) { return Free(worker, device) >= least; });
+    ASSERT_EQ(found == nullptr ? "" : found->worker, best == nullptr ? "" : best->worker);
+    ASSERT_EQ(board.capacity().CountGangs({2, "cpu", asked}, false, false), labelled_gangs);
   }
 }
 
