@@ -115,7 +115,7 @@ struct KeepTexts {
 };
 
 // Reads a duration, or "never" for no limit.
-absl::Status ReadKeepFor(const char* flag, const std::string& text, absl::Duration* into) {
+absl::Status ReadDurationOrNever(const char* flag, const std::string& text, absl::Duration* into) {
   if (text == "never") {
     *into = absl::InfiniteDuration();
     return absl::OkStatus();
@@ -149,9 +149,9 @@ absl::Status ReadKeepDisk(const std::string& text, Config* config) {
 
 absl::Status ReadKeep(const KeepTexts& keep, Config* config) {
   RetentionLimits& limits = config->retention;
-  RETURN_IF_ERROR(ReadKeepFor("--keep-jobs-for", keep.jobs_for, &limits.job_age));
-  RETURN_IF_ERROR(ReadKeepFor("--keep-metrics-for", keep.metrics_for, &limits.history_age));
-  RETURN_IF_ERROR(ReadKeepFor("--keep-cache-for", keep.cache_for, &limits.cache_age));
+  RETURN_IF_ERROR(ReadDurationOrNever("--keep-jobs-for", keep.jobs_for, &limits.job_age));
+  RETURN_IF_ERROR(ReadDurationOrNever("--keep-metrics-for", keep.metrics_for, &limits.history_age));
+  RETURN_IF_ERROR(ReadDurationOrNever("--keep-cache-for", keep.cache_for, &limits.cache_age));
   return ReadKeepDisk(keep.disk, config);
 }
 
@@ -297,6 +297,15 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "NAME of an owner whose Jobs may run programs; may be repeated; without it those "
                  "of all owners may, where --allow-programs is given")
       ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+      "--preempt-after",
+      [&config](const std::string& text) {
+        const absl::Status read =
+            ReadDurationOrNever("--preempt-after", text, &config.preempt_after.emplace());
+        if (!read.ok()) throw CLI::ValidationError(std::string(read.message()));
+      },
+      "a Job of which nothing runs, and that waits for so long, gets slots of folds with a lower "
+      "priority, which save a checkpoint and go on later (default 10s); never");
   app.add_option("--on-end", config.on_end,
                  "PROGRAM that runs when a Job has ended, with its id, its state and the path "
                  "of a file with the Job as JSON");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/time/time.h>
 
 #include <optional>
 #include <set>
@@ -32,6 +33,9 @@ struct Config {
   int slots = -1;                          // -1: GPUs, or cores
   std::vector<std::string> worker_labels;  // of the standalone Worker: "rack=a"
   std::string worker_binary;               // absolute
+  // When a Job of a higher priority stops folds of lower ones; infinite: never. Unset: as
+  // CoreOptions has it.
+  std::optional<absl::Duration> preempt_after;
   bool insecure = false;
   std::string tls_dir;    // absolute; empty: no TLS and no tokens
   bool http_tls = false;  // the HTTP port speaks TLS, too

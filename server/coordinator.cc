@@ -58,6 +58,7 @@ absl::Status Coordinator::Load(const Config& config) {
   LoopOptions options;
   options.state_dir = config.state_dir;
   options.core.standalone = config.standalone;
+  if (config.preempt_after) options.core.preempt_after = *config.preempt_after;
   ASSIGN_OR_RETURN(loop_, ControlLoop::Create(options, store_.get(), &SystemClock()));
   for (const Quota& quota : config.quotas) {
     SetQuota event;

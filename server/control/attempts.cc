@@ -73,7 +73,7 @@ LiveAttempt* ControlCore::Impl::OpenAttempt(const Task& task) {
 }
 
 void ControlCore::Impl::SendStop(LiveAttempt& live, StopMode mode, StopReason reason,
-                                 const char* why) {
+                                 const std::string& why) {
   live.stop_sent = true;
   live.aborted |= mode == StopMode::kAbort;
   for (const AttemptPart& part : live.parts) {
@@ -93,6 +93,7 @@ void ControlCore::Impl::SendReplan(const LiveAttempt& live, ReplanCommand comman
 void ControlCore::Impl::PartEnded(LiveAttempt& live, const AttemptPart& part,
                                   const facts::Ended& fact) {
   const bool told = live.stop_sent && (fact.reason == AttemptEndReason::kShutdown ||
+                                       fact.reason == AttemptEndReason::kPreempted ||
                                        fact.reason == AttemptEndReason::kCancelledByUser);
   if (EndsWell(fact.reason) || told) return;
   EndAttempt(live, fact.reason,
@@ -286,8 +287,9 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
   task.state = TaskState::kPending;
   task.epochs_done = task.checkpoint ? task.checkpoint->epoch : 0;
   // Nobody who knows the Job wanted this end; there is nothing to wait for.
-  const bool moved =
-      reason == AttemptEndReason::kShutdown && !shutting_down_ && job.state != JobState::kPaused;
+  const bool moved = job.state != JobState::kPaused &&
+                     (reason == AttemptEndReason::kPreempted ||
+                      (reason == AttemptEndReason::kShutdown && !shutting_down_));
   if (fault == Fault::kNone && !moved) return;
   const int retries = fault == Fault::kJob ? task.failures : task.losses;
   if (!moved) task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
@@ -297,7 +299,10 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
                        ? absl::StrCat("go on from step ", task.checkpoint->step)
                        : "start again";
   if (task.retry_batch > 0) absl::StrAppend(&to, " with batches of ", task.retry_batch);
-  DecideRetryTogether(entry, task, what, to);
+  if (reason != AttemptEndReason::kPreempted) return DecideRetryTogether(entry, task, what, to);
+  if (IsExtra(task)) return;
+  Decide(entry, DecisionRule::kPreempt, RetryCause({TaskName(task)}, what),
+         AttemptsText({task.attempt}), absl::StrCat(to, " when slots are free"));
 }
 
 void ControlCore::Impl::DecideRetry(JobEntry& entry, const Task& task, const std::string& ended,

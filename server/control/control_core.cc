@@ -275,6 +275,8 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   const bool trains = !over && job.state != JobState::kFinalizing &&
                       job.state != JobState::kPaused && !job.table.table.empty() &&
                       !AwaitsReuse(entry);
+  const bool starved = trains && ready && running == 0;
+  entry.starved_since = starved ? std::min(entry.starved_since, now_) : absl::InfiniteFuture();
   Urgency urgency{running, extra, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
   if (trains && ready) urgency.latest_start -= LongestFold(entry);
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
@@ -480,7 +482,7 @@ void ControlCore::Impl::CloseTurn() {
     mutations.last_seen = now_;
     time_stored_ = now_;
   }
-  turn_.next_wakeup = std::min(NextWorkerCheck(), quota_check_at_);
+  turn_.next_wakeup = std::min({NextWorkerCheck(), quota_check_at_, preempt_check_at_});
   const absl::Time soon = now_ + absl::Milliseconds(1);
   if (shares_changed_) {
     turn_.next_wakeup = std::min(turn_.next_wakeup, std::max(shares_at_ + kWalkInterval, soon));

@@ -31,6 +31,14 @@ struct CoreOptions {
   int max_prepares = 64;
   // After so long, half of what an owner's folds have used no longer counts against it.
   absl::Duration share_half_life = absl::Hours(24 * 7);
+  // A Job of which nothing runs, and that waits for so long, stops folds of lower priorities,
+  // unless it would have slots within as long again. Infinite: nobody is stopped for another.
+  absl::Duration preempt_after = absl::Seconds(10);
+  // A fold runs for so long before it is stopped for another, and not again so soon after that.
+  absl::Duration preempt_least_run = absl::Seconds(30);
+  absl::Duration preempt_pause = absl::Minutes(5);
+  // One that has not gone by then is killed.
+  absl::Duration preempt_grace = absl::Seconds(15);
   // Before the deadline, the last moment at which the final Prediction is begun
   // when its cost is not known yet.
   absl::Duration finalize_margin = absl::Milliseconds(400);

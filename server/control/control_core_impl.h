@@ -1,7 +1,8 @@
 // The inside of the control core: the steps of one turn; what it keeps is in core_state.h. Read
 // control_core.cc first (a turn), then the others in the order of a Job's life: requests.cc
 // (Submit, Finish, Cancel), after.cc (Jobs that wait for others), reuse.cc (folds of earlier Jobs),
-// dispatch.cc (starting), train_queue.cc (who is next), waits.cc (what the others are told),
+// dispatch.cc (starting), train_queue.cc (who is next), preempt.cc (who makes room), waits.cc (what
+// the others are told),
 // facts.cc (what Workers say), attempts.cc (endings and retries), planning.cc (the clock),
 // extra_seeds.cc (models of a fold besides its first), trials.cc (models with other settings),
 // proposals.cc (trials of clients), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs
@@ -32,6 +33,7 @@
 #include "server/plan/trials.h"
 #include "server/schedule/capacity.h"
 #include "server/schedule/owner_shares.h"
+#include "server/schedule/preemption.h"
 #include "server/schedule/scheduler.h"
 #include "server/schedule/slot_board.h"
 
@@ -152,8 +154,19 @@ class ControlCore::Impl {
   void NoteWaits();
   void NotePrepareWaits();
   void TellWait(JobEntry& entry, std::string text, absl::Time start);
-  std::string WaitText(const GangShape& shape, const Outlook& outlook) const;
+  std::string WaitText(const JobEntry& entry, const GangShape& shape, const Outlook& outlook) const;
   void NoteLateStart(JobEntry& entry);
+
+  // ---- folds that make room for a higher class: preempt.cc ----
+  void Preempt();
+  void EndPreempted();
+  int LowestRunning();
+  std::vector<JobEntry*> Starved(std::vector<Claim>& line);
+  Holding HoldingOf(const LiveAttempt& live) const;
+  void ChooseAndStop(const std::vector<Claim>& line, const std::vector<JobEntry*>& entries);
+  void StopFor(JobEntry& entry, const std::vector<int64_t>& attempts);
+  void TellAgain();
+  static std::string PreemptedText(const Job& job);
 
   // ---- starting: dispatch.cc ----
   void Dispatch();
@@ -224,7 +237,7 @@ class ControlCore::Impl {
   void DecideRetryTogether(JobEntry& entry, const Task& task, const std::string& ended,
                            const std::string& to);
   void SettleFold(JobEntry& entry, int task, const std::string& message);
-  void SendStop(LiveAttempt& live, StopMode mode, StopReason reason, const char* why);
+  void SendStop(LiveAttempt& live, StopMode mode, StopReason reason, const std::string& why);
   void SendReplan(const LiveAttempt& live, ReplanCommand command);
   // One part of several has ended.
   void PartEnded(LiveAttempt& live, const AttemptPart& part, const facts::Ended& fact);
@@ -432,6 +445,12 @@ class ControlCore::Impl {
   std::vector<std::pair<Urgency, absl::Time>> line_;
   absl::Time noted_at_ = absl::InfinitePast();
   absl::Time prepares_noted_at_ = absl::InfinitePast();
+  // Attempts that were told to make room, by the end of their grace.
+  std::set<std::pair<absl::Time, int64_t>> preempted_;
+  absl::Time preempt_check_at_ = absl::InfiniteFuture();
+  absl::Time preempt_walk_at_ = absl::InfinitePast();
+  int lowest_ = 0;  // priority of folds that run, as of lowest_at_
+  absl::Time lowest_at_ = absl::InfinitePast();
   // Jobs whose folds run or could; those among them with a deadline.
   std::map<uint64_t, JobEntry*> training_;
   std::set<uint64_t> training_in_time_;

@@ -109,6 +109,8 @@ struct JobEntry {
   std::optional<Urgency> prepare_key;
   std::optional<Urgency> train_key;
   int place = 0;  // with a train_key, among those that wait; 0: far behind
+  // Since when a fold could start and nothing of it runs.
+  absl::Time starved_since = absl::InfiniteFuture();
   GangShape shape;
   mutable std::optional<bool> needs_shared_folder;  // unset: nobody has asked yet
   absl::Time wake_at = absl::InfiniteFuture();
@@ -157,6 +159,7 @@ struct LiveAttempt {
   absl::Time expected_end = absl::InfiniteFuture();  // as of the last NoteEnds; not known before
   bool aborted = false;                              // its Workers were told to kill it
   bool met = false;                                  // its parts were told where rank 0 listens
+  std::string preempted_for;                         // the Job for which it was told to go
 
   // The values that its Worker was told last.
   int epochs = -1;

@@ -16,7 +16,9 @@ void ControlCore::Impl::Dispatch() {
   if (shutting_down_) return;
   DispatchPrepares();
   NotePrepareWaits();
+  EndPreempted();
   DispatchFolds();
+  Preempt();
 }
 
 void ControlCore::Impl::DispatchPrepares() {

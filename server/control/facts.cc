@@ -334,6 +334,11 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::FoldSaved& fact) {
 }
 
 void ControlCore::Impl::Apply(LiveAttempt& live, facts::Ended& fact) {
+  // An older Worker does not know that reason.
+  if (!live.preempted_for.empty() && fact.reason == AttemptEndReason::kShutdown) {
+    fact.reason = AttemptEndReason::kPreempted;
+    fact.message = absl::StrCat("preempted by ", live.preempted_for);
+  }
   EndAttempt(live, fact.reason, fact.message);
 }
 

@@ -111,7 +111,8 @@ int ControlCore::Impl::PlaceOf(const JobEntry& entry) const {
 
 // When a running fold's slots will be free; InfiniteFuture: that is not known.
 absl::Time ControlCore::Impl::ExpectedEnd(const LiveAttempt& live) const {
-  if (!live.open || live.job == nullptr) return now_ + absl::Seconds(1);
+  const bool goes = live.stop_sent && !live.preempted_for.empty();
+  if (!live.open || live.job == nullptr || goes) return now_ + absl::Seconds(1);
   const JobEntry& entry = *live.job;
   const Task& task = entry.view().tasks[static_cast<size_t>(live.task)];
   absl::Time end = live.kind == TaskKind::kTrain ? live.stop_at : entry.view().deadline;

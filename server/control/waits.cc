@@ -54,9 +54,12 @@ void ControlCore::Impl::TellWait(JobEntry& entry, std::string text, absl::Time s
   if (!same) job.expected_start = start;
 }
 
-std::string ControlCore::Impl::WaitText(const GangShape& shape, const Outlook& outlook) const {
+std::string ControlCore::Impl::WaitText(const JobEntry& entry, const GangShape& shape,
+                                        const Outlook& outlook) const {
   const std::string missing = board_.capacity().WhatIsMissing(shape);
-  return missing.empty() ? SlotsText(shape, outlook) : missing;
+  if (!missing.empty()) return missing;
+  const std::string preempted = PreemptedText(entry.view());
+  return absl::StrCat(SlotsText(shape, outlook), preempted.empty() ? "" : "; ", preempted);
 }
 
 void ControlCore::Impl::NoteWaits() {
@@ -88,7 +91,7 @@ void ControlCore::Impl::NoteWaits() {
       case PendingReason::kResources:
       case PendingReason::kPriority:
       case PendingReason::kNoMatchingWorker:
-        TellWait(entry, WaitText(line[i].shape, outlooks[i]), outlooks[i].start);
+        TellWait(entry, WaitText(entry, line[i].shape, outlooks[i]), outlooks[i].start);
         break;
       default:
         break;

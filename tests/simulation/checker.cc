@@ -39,6 +39,7 @@ std::vector<std::string> Checker::Run() {
   for (const auto& [id, job] : jobs_) CheckJobAtEnd(id, job);
   CheckRanks();
   CheckAlone();
+  CheckStarved();
   return std::move(violations_);
 }
 
@@ -54,6 +55,8 @@ void Checker::Read(const json& r) {
   };
   if (kind == "seed") {
     faults_ = r["faults"];
+    preempted_by_ = r["preempted_by"];
+    preempt_pause_ = r["preempt_pause"];
   } else if (kind == "coordinator_start") {
     const int64_t offset = r["offset"];
     // A wall clock put back meanwhile may cost what nobody wrote down, no more.
@@ -235,6 +238,7 @@ void Checker::ReadJob(const json& r) {
   CheckSettings(r, job.last);
   CheckAfter(r, job);
   CheckProgressTold(r);
+  ReadPreemption(r, job);
   if (Terminal(state)) {
     job.terminal_at = r["t"];
     if (r["reason"] == "NONE") Violation("job ", id, " ended without a reason");

@@ -37,6 +37,10 @@ class Checker {
     int quality_on_disk = 0;
     int number_on_disk = 0;
     int standing = -1;  // at the end; negative: not known
+    // From when to when a first fold of it could have run and nothing of it did.
+    std::vector<std::pair<int64_t, int64_t>> starved;
+    int64_t starved_since = -1;
+    std::map<size_t, int64_t> preempted_at;  // the last time, by task
   };
   struct RankSeen {
     std::string job, worker;
@@ -74,6 +78,9 @@ class Checker {
   void CheckTasks(const json& r, const json* before);
   void CheckSettings(const json& r, const json& before);
   void CheckAfter(const json& r, JobSeen& job);
+  void ReadPreemption(const json& r, JobSeen& job);
+  bool MayHaveMadeRoom(const json& r) const;
+  void CheckStarved();
   void CheckAfterAtEnd(const std::string& id, const JobSeen& job);
   void CheckFirst(const json& r, size_t begun);
   void CheckNumber(const std::string& id, int64_t attempt);
@@ -117,6 +124,7 @@ class Checker {
   bool started_ = false;
   int64_t committed_at_ = 0;  // the last commit
   bool faults_ = false;
+  int64_t preempted_by_ = -1, preempt_pause_ = 0;  // -1: nobody makes room
   int64_t end_ = 0;
 };
 

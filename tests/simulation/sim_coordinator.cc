@@ -378,6 +378,8 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["after"] = job->after;
     record["waited"] = absl::ToInt64Microseconds(job->waited);
     record["budget"] = job->spec.budget ? absl::ToInt64Microseconds(*job->spec.budget) : -1;
+    record["priority"] = job->spec.priority;
+    record["wants"] = job->spec.slots;
     record["spec_folds"] = job->spec.folds;
     record["spec_epochs"] = job->spec.epochs;
     record["spec_subsample"] = job->spec.subsample;

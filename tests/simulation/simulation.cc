@@ -23,6 +23,7 @@ class Scenario {
         of_after_(seed ^ 0xaf7e5),
         of_operator_(seed ^ 0x09e7a),
         of_power_(seed ^ 0x90e12),
+        of_preemption_(seed ^ 0x93ee3),
         disk_(&world_),
         with_(with),
         machines_(machines) {}
@@ -30,6 +31,7 @@ class Scenario {
 
  private:
   void ChooseFaults();
+  void ChoosePreemption();
   void MakeMachines();
   void MakeJobs();
   void ChooseAfter(const std::string& request, int jobs, Spec& spec);
@@ -62,8 +64,8 @@ class Scenario {
 
   World world_;
   // Chances of their own, so that the other choices stay those of a world without `after`,
-  // operator and losses of power.
-  Chance of_after_, of_operator_, of_power_;
+  // operator, losses of power and preemption.
+  Chance of_after_, of_operator_, of_power_, of_preemption_;
   Disk disk_;
   const With with_;
   const Machines machines_;
@@ -125,6 +127,16 @@ void Scenario::ChooseFaults() {
   }
 }
 
+// Folds take seconds here, so that what a cluster does in minutes happens faster.
+void Scenario::ChoosePreemption() {
+  Chance& chance = of_preemption_;
+  options_.preempt_after = absl::Seconds(chance.LogUniform(0.3, 8));
+  options_.preempt_least_run = absl::Seconds(chance.LogUniform(0.1, 8));
+  options_.preempt_pause = absl::Seconds(chance.LogUniform(1, 60));
+  options_.preempt_grace = absl::Seconds(chance.LogUniform(0.5, 10));
+  if (chance.Happens(0.15)) options_.preempt_after = absl::InfiniteDuration();
+}
+
 void Scenario::MakeMachines() {
   Chance& chance = world_.chance;
   options_.lease = absl::Seconds(chance.Int(3, 15));
@@ -159,6 +171,11 @@ void Scenario::MakeJobs() {
   record["faults"] = may_fail_;
   record["jobs"] = jobs;
   record["slots"] = slots_;
+  const absl::Duration preempted_by =
+      options_.preempt_after + options_.preempt_least_run + options_.preempt_grace;
+  const bool preempts = preempted_by != absl::InfiniteDuration();
+  record["preempted_by"] = preempts ? absl::ToInt64Microseconds(preempted_by) : -1;
+  record["preempt_pause"] = absl::ToInt64Microseconds(options_.preempt_pause);
   for (int i = 0; i < jobs; ++i) {
     const std::string request = absl::StrCat("r", i);
     const absl::Duration at = absl::Seconds(burst || jobs == 1 ? 1.0 : chance.Uniform(0.5, 20));
@@ -497,6 +514,7 @@ Outcome Scenario::Run() {
   options_.standalone = world_.chance.Happens(0.6) && machines_ == Machines::kAny;
   ChooseFaults();
   if (faults_.any() && of_power_.Happens(0.15)) faults_.power_fails = of_power_.Uniform(0, 1);
+  ChoosePreemption();
   if (with_ == With::kNoFaults) faults_ = Faults();
   disk_.slow = faults_.power_fails > 0;  // or hardly anything would be lost
   MakeMachines();
