@@ -66,6 +66,11 @@ struct Arguments {
   std::vector<std::string> after;
   std::string owner;
 
+  // submit
+  std::vector<std::string> arrays;  // "train.learning_rate=0.1,0.01"
+  std::optional<int> at_once;       // Jobs of the array
+  std::string array;                // list, wait, cancel: an array's id
+
   std::vector<std::string> labels;  // "k=v": labels of the new Job, or to list by
 
   // update (with budget, deadline and labels)

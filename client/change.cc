@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "client/exit_codes.h"
+#include "client/job_array.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
 
@@ -37,6 +38,7 @@ int RunResume(const Arguments& arguments, Environment& environment) {
 }
 
 int RunCancel(const Arguments& arguments, Environment& environment) {
+  if (!arguments.array.empty()) return CancelArray(arguments, environment);
   return Change(arguments, environment, &TrainingClient::CancelJob, "get");
 }
 

@@ -142,6 +142,16 @@ std::string CompleteSpec(const CLI::App& verb, RawArguments& raw) {
   }
   if (verb.count("--name") > 0) arguments.name = raw.name;
   if (verb.count("--preset") > 0) arguments.preset = raw.preset;
+  if (arguments.at_once) {
+    if (arguments.arrays.empty()) return "--at-once needs --array";
+    if (*arguments.at_once < 1) return "--at-once is less than 1";
+    // Its Jobs wait for each other, however these end.
+    if (!arguments.after.empty()) return "--at-once contradicts --after";
+  }
+  if (!arguments.arrays.empty()) {
+    if (arguments.wait || arguments.follow) return "--array submits only; then: wait --array ID";
+    if (arguments.file == "-") return "--array needs a file, as it reads the spec for each Job";
+  }
   if (arguments.request_id.size() > 128) return "--request-id has more than 128 characters";
   return "";
 }
@@ -152,10 +162,14 @@ std::string CompleteWords(const Verb& known, RawArguments& raw) {
   arguments.jobs = raw.jobs;
   const std::string name = known.name;
   if (name == "diff") return raw.jobs.size() == 2 ? "" : "diff needs two Jobs: ids or names";
-  if (!known.takes.empty() && known.takes[0] == "JOB" && arguments.job.empty()) {
+  if (!arguments.array.empty() && (!arguments.job.empty() || !raw.jobs.empty())) {
+    return absl::StrCat(name, " takes JOBs or --array, not both");
+  }
+  const bool needs_job = arguments.array.empty() && !known.takes.empty();
+  if (needs_job && known.takes[0] == "JOB" && arguments.job.empty()) {
     return absl::StrCat(name, " needs a JOB: an id or a name");
   }
-  if (!known.takes.empty() && known.takes[0] == "JOB..." && raw.jobs.empty()) {
+  if (needs_job && known.takes[0] == "JOB..." && raw.jobs.empty()) {
     return absl::StrCat(name, " needs JOBs: ids or names");
   }
   if (arguments.all && arguments.any) return "--all contradicts --any";

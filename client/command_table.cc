@@ -245,6 +245,10 @@ void CommandTable::AddSubmitOptions(CLI::App& verb) {
        "Submitting the same spec with this id again makes no second Job");
   verb.add_flag("--wait", arguments.wait, "Wait for the end; copy the predictions to `output`");
   verb.add_flag("-F,--follow", arguments.follow, "Show the progress until the Job ends");
+  Repeated(verb, "--array", arguments.arrays, "FIELD=VALUES",
+           "A Job for each value: train.learning_rate=0.1,0.01 or data.seed=1..5; of several all "
+           "combinations");
+  Whole(verb, "--at-once", arguments.at_once, "So many Jobs of the array run at a time");
 }
 
 void CommandTable::AddPredictOptions(CLI::App& verb) {
@@ -348,6 +352,9 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
   } else if (name == "list") {
     Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Only Jobs with this label");
     Text(verb, "--state", arguments.states, "STATES", "Only Jobs in these states: running,queued");
+    Text(verb, "--array", arguments.array, "ID", "Only Jobs of this array");
+  } else if (name == "cancel") {
+    Text(verb, "--array", arguments.array, "ID", "All Jobs of this array instead of one");
   } else if (name == "metrics") {
     Text(verb, "-m,--metric", arguments.metrics, "NAMES", "Only these: train_loss,val_metric");
     verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");
@@ -372,6 +379,7 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
   } else if (name == "wait") {
     verb.add_flag("--all", arguments.all, "Wait until all have ended (the default)");
     verb.add_flag("--any", arguments.any, "Wait until one has ended");
+    Text(verb, "--array", arguments.array, "ID", "The Jobs of this array");
   } else if (name == "gc") {
     verb.add_flag("--dry-run", arguments.dry_run, "Delete nothing");
   } else if (name == "fetch") {

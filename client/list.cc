@@ -4,6 +4,7 @@
 #include <absl/strings/str_split.h>
 
 #include "client/exit_codes.h"
+#include "client/job_array.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
 #include "common/base/suggest.h"
@@ -43,6 +44,7 @@ int RunList(const Arguments& arguments, Environment& environment) {
     if (!SplitLabel(environment, label, key, value)) return kExitUsage;
     (*request.mutable_labels())[key] = value;
   }
+  if (!arguments.array.empty()) (*request.mutable_labels())[kArrayLabel] = arguments.array;
   request.set_page_size(1000);
   TrainingClient client = MakeClient(arguments, environment);
   v1::ListJobsReply all;

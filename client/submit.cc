@@ -4,6 +4,7 @@
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
 #include "client/follow.h"
+#include "client/job_array.h"
 #include "client/render_table.h"
 #include "client/request_id.h"
 #include "client/spec_input.h"
@@ -31,6 +32,7 @@ std::string Accepted(const v1::SubmitReply& reply, absl::Time now) {
 }  // namespace
 
 int RunSubmit(const Arguments& arguments, Environment& environment) {
+  if (!arguments.arrays.empty()) return SubmitArray(arguments, environment);
   SpecInput input;
   if (!LoadSpec(arguments, environment, "nothing submitted", input)) return kExitUsage;
   const std::string& output = input.read.spec.output();

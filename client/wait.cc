@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/exit_codes.h"
+#include "client/job_array.h"
 #include "client/job_follower.h"
 #include "client/render_table.h"
 #include "client/verbs.h"
@@ -81,7 +82,13 @@ class AwaitedJobs {
 };
 
 absl::Status AwaitedJobs::Find() {
-  for (const std::string& name : arguments_.jobs) {
+  std::vector<std::string> names = arguments_.jobs;
+  if (!arguments_.array.empty()) {
+    const auto jobs = JobsOfArray(client_, arguments_.array);
+    if (!jobs.ok()) return jobs.status();
+    for (const v1::Job& job : *jobs) names.push_back(job.id());
+  }
+  for (const std::string& name : names) {
     std::optional<absl::Duration> left;
     if (arguments_.timeout) left = until_ - Now();
     auto job = FindJobToFollow(client_, name, left, environment_);
