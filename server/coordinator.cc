@@ -78,11 +78,11 @@ absl::Status Coordinator::Load(const Config& config) {
   // Specs may also name files that clients have sent.
   std::vector<std::string> roots = config.data_roots;
   roots.push_back(absl::StrCat(config.state_dir, "/", kUploadsDir));
-  intake_ = std::make_unique<Intake>(std::move(roots), config.scripts, config.programs,
-                                     config.program_owners);
+  intake_ = std::make_unique<Intake>(roots, config.scripts, config.programs, config.program_owners);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();
+  gateway.data_roots = std::move(roots);
   gateway.gate = gate_.get();
   if (gate_ != nullptr) {
     gateway.claim = [this](const std::string& worker, const std::string& token) {

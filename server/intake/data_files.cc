@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/refused_files.h"
 #include "common/base/status_macros.h"
@@ -30,15 +31,6 @@ constexpr int64_t kSampleBytes = 1 << 20;
 constexpr size_t kFirstBytes = 4096;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// Returns the real path of the open file, so that the file that is checked is the one that is read.
-absl::StatusOr<std::string> PathOf(int fd) {
-  char path[PATH_MAX];
-  const ssize_t length =
-      readlink(absl::StrCat("/proc/self/fd/", fd).c_str(), path, sizeof(path) - 1);
-  if (length < 0) return ErrnoStatus(errno, "cannot resolve the path");
-  return std::string(path, static_cast<size_t>(length));
-}
 
 }  // namespace
 
@@ -71,12 +63,6 @@ DataFiles::Identity DataFiles::IdentityOf(const struct stat& info) {
           nanoseconds(info.st_ctim)};
 }
 
-bool DataFiles::Allowed(const std::string& resolved) const {
-  return std::any_of(roots_.begin(), roots_.end(), [&](const std::string& root) {
-    return root == "/" || resolved == root || absl::StartsWith(resolved, absl::StrCat(root, "/"));
-  });
-}
-
 absl::StatusOr<int> DataFiles::Open(const std::string& path, struct stat& info,
                                     std::string& resolved) const {
   // O_NONBLOCK keeps a FIFO from blocking the caller.
@@ -88,8 +74,9 @@ absl::StatusOr<int> DataFiles::Open(const std::string& path, struct stat& info,
   }
   auto close_fd = absl::MakeCleanup([fd] { close(fd); });
   if (fstat(fd, &info) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
-  ASSIGN_OR_RETURN(resolved, PathOf(fd));
-  if (!Allowed(resolved)) {
+  // The file that is checked is the one that is read.
+  ASSIGN_OR_RETURN(resolved, RealPathOf(fd));
+  if (!LiesBelow(resolved, roots_)) {
     return WithRefusedFiles(absl::PermissionDeniedError(absl::StrCat(
                                 path, resolved == path ? "" : absl::StrCat(" (", resolved, ")"),
                                 " lies outside the data roots: ", absl::StrJoin(roots_, ", "))),

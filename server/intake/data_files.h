@@ -73,7 +73,6 @@ class DataFiles {
   };
   absl::StatusOr<std::shared_ptr<const DataFile>> Read(int fd, const std::string& resolved,
                                                        const std::string& name, int64_t bytes);
-  bool Allowed(const std::string& resolved) const;
   // Opens an absolute path whose real path is allowed; sets what it is and its real path. The
   // caller closes the descriptor.
   absl::StatusOr<int> Open(const std::string& path, struct stat& info, std::string& resolved) const;

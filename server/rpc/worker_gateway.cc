@@ -110,6 +110,9 @@ void GrpcWorkerGateway::Open(const std::shared_ptr<Session>& session, const v1::
   welcome.mutable_welcome()->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
   welcome.mutable_welcome()->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
   welcome.mutable_welcome()->set_coordinator_id(options_.coordinator_id);
+  for (const std::string& root : options_.data_roots) {
+    welcome.mutable_welcome()->add_data_roots(root);
+  }
 
   v1::WorkerInfo info;
   info.set_id(hello.worker_id());

@@ -31,7 +31,8 @@ struct WorkerGatewayOptions {
   absl::Duration heartbeat = absl::Seconds(2);
   absl::Duration shutdown_grace = absl::Seconds(10);
   std::string coordinator_id;
-  Gate* gate = nullptr;  // Workers have tokens; outlives the gateway
+  std::vector<std::string> data_roots;  // absolute, links resolved
+  Gate* gate = nullptr;                 // Workers have tokens; outlives the gateway
   // Decides whether a token's Worker may have that id; empty: every one.
   std::function<absl::Status(const std::string& worker, const std::string& token)> claim;
   WorkerStreamLimits stream;

@@ -285,6 +285,7 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
                             << fold;
       }
       next_heartbeat_ = now;
+      core_.SetDataRoots({welcome.data_roots().begin(), welcome.data_roots().end()});
       core_.Connected(now);
       TRAIND_LOG(INFO) << "joined traind " << welcome.coordinator_id() << "; " << outbox_.size()
                        << " facts to send again";

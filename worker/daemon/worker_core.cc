@@ -203,6 +203,12 @@ void WorkerCore::Refuse(int64_t attempt, uint64_t request, absl::StatusCode code
   Do(AnswerAction{std::move(answer)});
 }
 
+void WorkerCore::SetDataRoots(std::vector<std::string> roots) {
+  data_roots_ = std::move(roots);
+  // What PREPARE made of the files, and files that were brought here.
+  if (!data_roots_.empty()) data_roots_.push_back(options_.state_dir);
+}
+
 void WorkerCore::Connected(absl::Duration) {
   publish_schedule_.Connected();
   // traind may have forgotten, or not have heard.
@@ -322,8 +328,9 @@ void WorkerCore::LaunchPrepare(Attempt& attempt, absl::Duration now) {
   attempt.state = Attempt::kRunning;
   attempt.watchdog.emplace(options_.min_silence, options_.prepare_silence, now);
   Do(LogFileAction{id, RankLogPath(task.job, task.attempt, 0)});
-  Do(SendAction{id, rp::Prepare{task.attempt, task.job, options_.state_dir, task.spec_json,
-                                RemainingMs(task.deadline_at - options_.deadline_margin, now)}});
+  Do(SendAction{
+      id, rp::Prepare{task.attempt, task.job, options_.state_dir, task.spec_json,
+                      RemainingMs(task.deadline_at - options_.deadline_margin, now), data_roots_}});
 }
 
 void WorkerCore::LaunchTrain(Attempt& attempt, absl::Duration now) {
@@ -400,7 +407,8 @@ rp::ToProcess WorkerCore::TaskMessage(const Attempt& attempt, int index, absl::D
   const TaskStart& task = attempt.task;
   const int64_t remaining_ms = RemainingMs(task.deadline_at - options_.deadline_margin, now);
   if (task.kind == TaskKind::kPredict) {
-    return rp::Predict{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};
+    return rp::Predict{task.attempt, task.job,   options_.state_dir, task.spec_json, 1,
+                       remaining_ms, data_roots_};
   }
   if (task.kind == TaskKind::kServe) {
     return rp::Serve{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};

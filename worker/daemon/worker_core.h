@@ -94,6 +94,8 @@ class WorkerCore {
   void Ask(rank_protocol::Rows rows);
   // These rows could not be sent to their process: they make too long a line.
   void TooLong(const rank_protocol::Rows& rows);
+  // The folders below which the files of later tasks lie; none: anywhere.
+  void SetDataRoots(std::vector<std::string> roots);
   // Welcome is here; or the stream has ended.
   void Connected(absl::Duration now);
   void Disconnected(absl::Duration now);
@@ -227,6 +229,7 @@ class WorkerCore {
   }
 
   const WorkerCoreOptions options_;
+  std::vector<std::string> data_roots_;
   const std::vector<Slot> slots_;
   const std::function<int64_t()> available_bytes_;
   const std::function<int()> free_port_;

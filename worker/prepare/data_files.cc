@@ -33,7 +33,7 @@ absl::StatusOr<absl::string_view> TextOf(const std::string& path, const MappedFi
                                          std::string& made) {
   constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes earlier
   if (!IsParquet(file.bytes())) return file.bytes();
-  ASSIGN_OR_RETURN(made, ParquetToCsv(path, kMostTime));
+  ASSIGN_OR_RETURN(made, ParquetToCsv(path, file, kMostTime));
   return absl::string_view(made);
 }
 

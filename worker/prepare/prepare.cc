@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -426,6 +427,7 @@ absl::Status PrepareProgram(const rank_protocol::Prepare& task, const UserProgra
 }  // namespace
 
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
+  KeepToDataRoots(task.data_roots);
   const auto whole = plain::FromJson<plain::JobSpec>(task.spec_json);
   const auto program = whole.ok() ? UserProgramOf(*whole) : std::nullopt;
   if (program.has_value() && !program->answers_rows) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -35,11 +36,10 @@ std::string BaseName(const std::string& path) { return path.substr(path.rfind('/
 absl::StatusOr<std::string> Resolve(const std::string& root, absl::string_view field,
                                     const std::string& manifest) {
   std::error_code error;
-  const fs::path folder = fs::canonical(root, error);
+  ASSIGN_OR_RETURN(const std::string folder, RealUserFolder(root));
   const fs::path named = fs::path(root) / std::string(field);
   const fs::path resolved = fs::weakly_canonical(named, error);
-  if (error || field.empty() ||
-      !absl::StartsWith(resolved.string(), absl::StrCat(folder.string(), "/"))) {
+  if (error || field.empty() || !absl::StartsWith(resolved.string(), absl::StrCat(folder, "/"))) {
     return absl::InvalidArgumentError(absl::StrCat(
         manifest, ": '", field, "' is not a file below the folder of the table that names it"));
   }

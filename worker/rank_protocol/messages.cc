@@ -13,7 +13,8 @@ namespace traind::rank_protocol {
 #define F TRAIND_FIELD
 
 std::vector<Field> Prepare::Fields() {
-  return ListFields(*this, {F(attempt), F(job), F(state_dir), F(spec_json), F(remaining_ms)});
+  return ListFields(
+      *this, {F(attempt), F(job), F(state_dir), F(spec_json), F(remaining_ms), F(data_roots)});
 }
 
 std::vector<Field> Rendezvous::Fields() {
@@ -45,8 +46,8 @@ std::vector<Field> Train::Fields() {
 }
 
 std::vector<Field> Predict::Fields() {
-  return ListFields(*this,
-                    {F(attempt), F(job), F(state_dir), F(spec_json), F(threads), F(remaining_ms)});
+  return ListFields(*this, {F(attempt), F(job), F(state_dir), F(spec_json), F(threads),
+                            F(remaining_ms), F(data_roots)});
 }
 
 std::vector<Field> Serve::Fields() {

@@ -49,6 +49,8 @@ struct Prepare {
   std::string state_dir;      // absolute
   std::string spec_json;      // resolved JobSpec (proto/job.proto) as JSON text, snake_case keys
   int64_t remaining_ms = -1;  // to the Job's deadline; -1: none
+  std::vector<std::string>
+      data_roots;  // below them or at its path lies what the spec names; none: anywhere
   std::vector<Field> Fields();
 };
 
@@ -93,7 +95,8 @@ struct Predict {
   std::string state_dir;  // absolute
   std::string spec_json;  // resolved, its `predict` with the models
   int threads = 1;
-  int64_t remaining_ms = -1;  // to the Job's deadline; -1: none
+  int64_t remaining_ms = -1;            // to the Job's deadline; -1: none
+  std::vector<std::string> data_roots;  // as in Prepare
   std::vector<Field> Fields();
 };
 

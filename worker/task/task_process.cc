@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/base/data_roots.h"
 #include "common/base/engine_version.h"
 #include "common/base/log.h"
 #include "worker/task/failure.h"
@@ -132,6 +133,7 @@ void TaskProcess::Accept(const rank_protocol::Train& train) {
 }
 
 void TaskProcess::Accept(const rank_protocol::Predict& predict) {
+  KeepToDataRoots(predict.data_roots);
   Task task;
   task.attempt = predict.attempt;
   task.what = absl::StrCat("job ", predict.job, ": predict a file");

@@ -1,14 +1,17 @@
 #include "common/data/image/image_set.h"
 
+#include <absl/cleanup/cleanup.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <limits.h>
-#include <stdlib.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/image/decode.h"
@@ -20,15 +23,18 @@ namespace {
 
 // Returns the file's bytes. Messages are meant to follow the file's name.
 absl::StatusOr<std::string> ReadBelow(const std::string& root, const std::string& path) {
-  char resolved[PATH_MAX];
   if (path.empty()) return absl::InvalidArgumentError("is missing");
-  if (realpath(absl::StrCat(root, "/", path).c_str(), resolved) == nullptr) {
-    return absl::NotFoundError("cannot be found");
-  }
-  if (absl::StartsWith(path, "/") || !absl::StartsWith(resolved, absl::StrCat(root, "/"))) {
+  const int fd =
+      open(absl::StrCat(root, "/", path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && errno == ENOENT) return absl::NotFoundError("cannot be found");
+  if (fd < 0) return absl::NotFoundError("cannot be read");
+  const absl::Cleanup closer = [fd] { close(fd); };
+  ASSIGN_OR_RETURN(const std::string real, RealPathOf(fd));
+  if (absl::StartsWith(path, "/") || !absl::StartsWith(real, absl::StrCat(root, "/"))) {
     return absl::PermissionDeniedError(absl::StrCat("does not lie below ", root));
   }
-  absl::StatusOr<std::string> bytes = ReadFile(resolved);
+  // The very file that was checked, whatever its path leads to by now.
+  absl::StatusOr<std::string> bytes = ReadFile(absl::StrCat("/proc/self/fd/", fd));
   if (!bytes.ok()) return absl::NotFoundError("cannot be read");
   return bytes;
 }
@@ -40,14 +46,9 @@ absl::Status Decode(absl::string_view bytes, const ImageSetOptions& options, uin
   return absl::OkStatus();
 }
 
-std::string RealRoot(const std::string& root) {
-  char resolved[PATH_MAX];
-  return realpath(root.c_str(), resolved) == nullptr ? root : resolved;
-}
-
 // out: nullptr means that nothing is decoded.
 ImageSet Read(absl::Span<const std::string> paths, const ImageSetOptions& options, uint8_t* out) {
-  const std::string root = RealRoot(options.root);
+  const absl::StatusOr<std::string> root = RealUserFolder(options.root);
   const int64_t stride = options.size * options.size * options.channels;
   ImageSet set;
   set.errors.resize(paths.size());
@@ -55,7 +56,9 @@ ImageSet Read(absl::Span<const std::string> paths, const ImageSetOptions& option
   ForEachOnThreads(static_cast<int64_t>(paths.size()), options.threads, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
     absl::Status status;
-    if (absl::StatusOr<std::string> bytes = ReadBelow(root, paths[at]); bytes.ok()) {
+    absl::StatusOr<std::string> bytes = root.status();
+    if (root.ok()) bytes = ReadBelow(*root, paths[at]);
+    if (bytes.ok()) {
       digests[at] = Sha256Hex(*bytes);
       if (out != nullptr) status = Decode(*bytes, options, out + i * stride);
     } else {

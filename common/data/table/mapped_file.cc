@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
+#include "common/base/status_macros.h"
 
 namespace traind {
 namespace {
@@ -25,6 +27,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   std::unique_ptr<MappedFile> file(new MappedFile(path, fd));
+  RETURN_IF_ERROR(CheckUserFile(fd, path));
   if (fstat(fd, &file->info_) != 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));
   if (!S_ISREG(file->info_.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
@@ -37,6 +40,10 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(const std::string& 
   if (bytes == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("cannot map ", path));
   file->bytes_ = absl::string_view(static_cast<const char*>(bytes), size);
   return file;
+}
+
+std::string MappedFile::PathForOthers() const {
+  return absl::StrCat("/proc/", getpid(), "/fd/", fd_);
 }
 
 MappedFile::~MappedFile() {

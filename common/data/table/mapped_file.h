@@ -20,7 +20,7 @@ enum class MapUse {
 // detects one that was written to.
 class MappedFile {
  public:
-  // NotFound, PermissionDenied; InvalidArgument: not a regular file.
+  // NotFound; PermissionDenied, also by CheckUserFile; InvalidArgument: not a regular file.
   static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path,
                                                           MapUse use = MapUse::kWhole);
   ~MappedFile();
@@ -28,6 +28,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return bytes_; }
+  // A path at which another process opens this very file while this object lives.
+  std::string PathForOthers() const;
   // Drops the pages of `part` from this process's memory until they are read again. Use it for
   // parts that are no longer needed, of a file that is larger than memory.
   void Release(absl::string_view part) const;

@@ -38,10 +38,12 @@ absl::Status CheckParquetPlugin() {
       "deploy/parquet.sh");
 }
 
-absl::StatusOr<std::string> ParquetToCsv(const std::string& path, absl::Duration patience) {
+absl::StatusOr<std::string> ParquetToCsv(const std::string& path, const MappedFile& file,
+                                         absl::Duration patience) {
   constexpr size_t kMostBytes = size_t{16} << 30;
   RETURN_IF_ERROR(CheckParquetPlugin());
-  ASSIGN_OR_RETURN(ProgramRun run, RunProgram({Plugin(), path}, patience, kMostBytes));
+  ASSIGN_OR_RETURN(ProgramRun run,
+                   RunProgram({Plugin(), file.PathForOthers()}, patience, kMostBytes));
   if (WIFEXITED(run.ended) && WEXITSTATUS(run.ended) == 0) return std::move(run.output);
   // If the plug-in failed, its output is one line with the reason, unless it broke off within the
   // table.

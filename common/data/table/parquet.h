@@ -8,6 +8,8 @@
 
 #include <string>
 
+#include "common/data/table/mapped_file.h"
+
 namespace traind {
 
 bool IsParquet(absl::string_view bytes);
@@ -15,9 +17,10 @@ bool IsParquet(absl::string_view bytes);
 // FailedPrecondition: the plug-in is not installed; the message says how to install it.
 absl::Status CheckParquetPlugin();
 
-// Returns the table as CSV, with all digits. Errors: as above; InvalidArgument, with file and
-// column: not a whole Parquet file, or a column that CSV cannot hold (lists, structs);
-// DeadlineExceeded; ResourceExhausted: more than 16 GiB.
-absl::StatusOr<std::string> ParquetToCsv(const std::string& path, absl::Duration patience);
+// Returns the table as CSV, with all digits. path: the name of `file` in errors. Errors: as above;
+// InvalidArgument, with file and column: not a whole Parquet file, or a column that CSV cannot hold
+// (lists, structs); DeadlineExceeded; ResourceExhausted: more than 16 GiB.
+absl::StatusOr<std::string> ParquetToCsv(const std::string& path, const MappedFile& file,
+                                         absl::Duration patience);
 
 }  // namespace traind

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 
@@ -168,10 +169,14 @@ absl::StatusOr<std::shared_ptr<const OpenFile>> OpenFile::Open(const std::string
   // O_NONBLOCK keeps a FIFO from blocking us; it has no effect on a regular file.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
+  absl::Status status = CheckUserFile(fd, path);
   struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+  if (status.ok() && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
+    status = absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  }
+  if (!status.ok()) {
     close(fd);
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+    return status;
   }
   return std::shared_ptr<const OpenFile>(
       new OpenFile(path, fd, static_cast<uint64_t>(info.st_size)));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/data_roots.h"
 #include "common/base/status_macros.h"
 #include "common/data/volume/volume_reader.h"
 
@@ -84,6 +85,7 @@ class TiffVolume final : public VolumeReader {
                         options);  // m: not mapped, so that a cut file is an error
     TIFFOpenOptionsFree(options);
     if (tiff_ == nullptr) return Broken("cannot be opened");
+    RETURN_IF_ERROR(CheckUserFile(TIFFFileno(tiff_), path()));
     do {
       ASSIGN_OR_RETURN(const PageForm form, FormOfPage());
       if (pages_.empty()) {

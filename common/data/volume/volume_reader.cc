@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 
@@ -19,6 +20,7 @@ absl::StatusOr<std::string> FirstBytes(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
   const absl::Cleanup closer = [fd] { close(fd); };
+  RETURN_IF_ERROR(CheckUserFile(fd, path));
   std::string bytes(8, '\0');
   const ssize_t n = read(fd, bytes.data(), bytes.size());
   if (n < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", path));

@@ -125,7 +125,7 @@ ScriptedWorker::ScriptedWorker(const RpcHouse& house, const std::string& id, int
   }
   hello.mutable_running_attempts()->Add(running.begin(), running.end());
   Send(message);
-  Await(v1::CoordinatorMessage::kWelcome);
+  welcome_ = Await(v1::CoordinatorMessage::kWelcome).welcome();
 }
 
 ScriptedWorker::~ScriptedWorker() {

@@ -68,6 +68,7 @@ class ScriptedWorker {
                  std::vector<int64_t> running = {}, const std::string& boot = "boot-1");
   ~ScriptedWorker();
 
+  const v1::Welcome& welcome() const { return welcome_; }
   // The next message of the kind; others are skipped. Fails the test when the
   // stream ends before.
   v1::CoordinatorMessage Await(v1::CoordinatorMessage::MessageCase kind);
@@ -82,6 +83,7 @@ class ScriptedWorker {
   std::unique_ptr<v1::WorkerService::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::WorkerMessage, v1::CoordinatorMessage>> stream_;
+  v1::Welcome welcome_;
   bool over_ = false;
 };
 

@@ -80,6 +80,14 @@ TEST(WorkerGatewayTest, AWorkerWithAnotherEngineIsRefusedInWords) {
   EXPECT_TRUE(house.gateway().Workers().empty());
 }
 
+TEST(WorkerGatewayTest, AWorkerIsToldBelowWhichFoldersDataLie) {
+  WorkerGatewayOptions options;
+  options.data_roots = {"/data", "/more"};
+  RpcHouse house(options);
+  ScriptedWorker worker(house, "w", 1);
+  EXPECT_THAT(worker.welcome().data_roots(), testing::ElementsAre("/data", "/more"));
+}
+
 TEST(WorkerGatewayTest, AJobGoesToAWorkerAsWhatRemainsOfItsTime) {
   RpcHouse house;
   const std::string id = house.Submit(house.GoodSpec());

@@ -104,15 +104,17 @@ TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
 TEST_F(CoreTest, EveryFieldOfThePrepareAndInferenceTasksReachesItsProcess) {
   TaskStart task = Prepare(7, now_ + absl::Seconds(60));
   task.spec_json = "{}";
+  core_->SetDataRoots({"/data"});
   Start(task);
-  const rp::Prepare prepare{7, "job-7", "/state", "{}", 59'850};
+  const std::vector<std::string> roots = {"/data", "/state"};
+  const rp::Prepare prepare{7, "job-7", "/state", "{}", 59'850, roots};
   ASSERT_EQ(Sent<rp::Prepare>().size(), 1u);
   EXPECT_EQ(Shown(Sent<rp::Prepare>()[0]), Shown(prepare));
   ExpectAllSetBut(prepare, {});
   task.attempt = 8;
   task.kind = TaskKind::kPredict;
   StartTraining(task);
-  const rp::Predict predict{8, "job-7", "/state", "{}", 1, 59'850};
+  const rp::Predict predict{8, "job-7", "/state", "{}", 1, 59'850, roots};
   ASSERT_EQ(Sent<rp::Predict>().size(), 1u);
   EXPECT_EQ(Shown(Sent<rp::Predict>()[0]), Shown(predict));
   ExpectAllSetBut(predict, {"threads"});

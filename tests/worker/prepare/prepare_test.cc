@@ -93,8 +93,9 @@ class PrepareTest : public ::testing::Test {
   }
   std::vector<FromProcess> Run(const nlohmann::json& spec) const { return Run(Task(spec)); }
 
-  Failed MustFail(const nlohmann::json& spec) const {
-    const auto messages = Run(spec);
+  Failed MustFail(const nlohmann::json& spec) const { return MustFail(Task(spec)); }
+  Failed MustFail(const rank_protocol::Prepare& task) const {
+    const auto messages = Run(task);
     const auto* failed = messages.empty() ? nullptr : std::get_if<Failed>(&messages.back());
     EXPECT_NE(failed, nullptr);
     EXPECT_THAT(messages, SizeIs(1));
@@ -151,6 +152,47 @@ TEST_F(PrepareTest, TheFirstFloorIsPublishedBeforeTheTableIsReported) {
     ASSERT_TRUE(standing.ok()) << standing.status();
     EXPECT_EQ(standing->oof_score, 0.6);
   });
+}
+
+// Submit has checked the path; then it became a link.
+TEST_F(PrepareTest, AFileThatLeadsOutOfTheDataRootsByNowIsRefused) {
+  fs::create_directory(dir_ + "/data");
+  fs::create_directory(dir_ + "/secret");
+  for (const char* name : {"/train.csv", "/test.csv"}) {
+    fs::rename(dir_ + name, dir_ + "/secret" + name);
+    fs::create_symlink(dir_ + "/secret" + name, dir_ + name);
+  }
+  rank_protocol::Prepare task = Task(Spec());
+  task.data_roots = {dir_ + "/data", dir_ + "/state"};
+  const Failed failed = MustFail(task);
+  EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
+  EXPECT_THAT(failed.message, HasSubstr(dir_ +
+                                        "/train.csv was moved after the Job was submitted: "
+                                        "it leads to " +
+                                        dir_ + "/secret/train.csv"));
+  // Below a root it may lead anywhere.
+  task.data_roots.push_back(dir_ + "/secret");
+  EXPECT_THAT(Run(task), SizeIs(4));
+}
+
+TEST_F(PrepareTest, AFolderThatBecameALinkIsRefusedToo) {
+  fs::create_directory(dir_ + "/data");
+  fs::create_directory(dir_ + "/secret");
+  for (const char* name : {"/train.csv", "/test.csv"}) {
+    fs::rename(dir_ + name, dir_ + "/secret" + name);
+  }
+  fs::remove(dir_ + "/data");
+  fs::create_symlink(dir_ + "/secret", dir_ + "/data");
+  nlohmann::json spec = Spec();
+  spec["data"]["train"] = dir_ + "/data/train.csv";
+  spec["data"]["test"] = dir_ + "/data/test.csv";
+  rank_protocol::Prepare task = Task(spec);
+  fs::create_directory(dir_ + "/other");
+  task.data_roots = {dir_ + "/other"};
+  EXPECT_EQ(MustFail(task).reason, AttemptEndReason::kDataError);
+  // A root that is itself a link is the folder that it leads to, as on a machine with other mounts.
+  task.data_roots = {dir_ + "/data"};
+  EXPECT_THAT(Run(task), SizeIs(4));
 }
 
 TEST_F(PrepareTest, TheSameBytesAreReadOnce) {

@@ -66,7 +66,7 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
     return all;
   };
   EXPECT_EQ(keys(Encode(ToProcess(Prepare{}))),
-            "attempt job remaining_ms spec_json state_dir type ");
+            "attempt data_roots job remaining_ms spec_json state_dir type ");
   EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
             "attempt batch checkpoint_every_ms device epochs fold job precision rank remaining_ms "
             "rendezvous resume row_share seed spec_json state_dir stop_ms table threads trial type "
