@@ -205,6 +205,7 @@ bool ParseQuantiles(const Json& json, Quantiles& quantiles) {
         !std::is_sorted(target.at.begin(), target.at.end())) {
       return false;
     }
+    target.not_negative = item["not_negative"].get<bool>();
     if (!has(item, "steps")) continue;
     if (!has(item, "scales") || !ReadNumbers(item["steps"], target.steps) ||
         !ReadNumbers(item["scales"], target.scales) ||
@@ -212,7 +213,6 @@ bool ParseQuantiles(const Json& json, Quantiles& quantiles) {
         !std::is_sorted(target.steps.begin(), target.steps.end())) {
       return false;
     }
-    target.not_negative = item["not_negative"].get<bool>();
   }
   return true;
 }

@@ -56,8 +56,7 @@ ImageSet Read(absl::Span<const std::string> paths, const ImageSetOptions& option
   ForEachOnThreads(static_cast<int64_t>(paths.size()), options.threads, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
     absl::Status status;
-    absl::StatusOr<std::string> bytes = root.status();
-    if (root.ok()) bytes = ReadBelow(*root, paths[at]);
+    const absl::StatusOr<std::string> bytes = root.ok() ? ReadBelow(*root, paths[at]) : root;
     if (bytes.ok()) {
       digests[at] = Sha256Hex(*bytes);
       if (out != nullptr) status = Decode(*bytes, options, out + i * stride);

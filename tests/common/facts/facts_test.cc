@@ -44,7 +44,7 @@ TEST(EnumFieldTest, UnknownNamesAndNumbersBecomeTheEnumsOwnValueForThem) {
   EXPECT_EQ(reason, AttemptEndReason::kHung);
   field.set_name("nonsense");
   EXPECT_EQ(reason, AttemptEndReason::kInternal);
-  for (const int number : {-1, 18, 1000}) {
+  for (const int number : {-1, 19, 1000}) {
     reason = AttemptEndReason::kCompleted;
     field.set_number(number);
     EXPECT_EQ(reason, AttemptEndReason::kInternal) << number;

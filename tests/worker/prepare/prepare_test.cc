@@ -166,10 +166,8 @@ TEST_F(PrepareTest, AFileThatLeadsOutOfTheDataRootsByNowIsRefused) {
   task.data_roots = {dir_ + "/data", dir_ + "/state"};
   const Failed failed = MustFail(task);
   EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
-  EXPECT_THAT(failed.message, HasSubstr(dir_ +
-                                        "/train.csv was moved after the Job was submitted: "
-                                        "it leads to " +
-                                        dir_ + "/secret/train.csv"));
+  EXPECT_THAT(failed.message, HasSubstr("/train.csv was moved after the Job was submitted"));
+  EXPECT_THAT(failed.message, HasSubstr("/secret/train.csv now"));
   // Below a root it may lead anywhere.
   task.data_roots.push_back(dir_ + "/secret");
   EXPECT_THAT(Run(task), SizeIs(4));
@@ -191,7 +189,7 @@ TEST_F(PrepareTest, AFolderThatBecameALinkIsRefusedToo) {
   task.data_roots = {dir_ + "/other"};
   EXPECT_EQ(MustFail(task).reason, AttemptEndReason::kDataError);
   // A root that is itself a link is the folder that it leads to, as on a machine with other mounts.
-  task.data_roots = {dir_ + "/data"};
+  task.data_roots = {dir_ + "/data", dir_ + "/state"};
   EXPECT_THAT(Run(task), SizeIs(4));
 }
 
