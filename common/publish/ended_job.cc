@@ -22,10 +22,7 @@ bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 absl::Status PointTo(const std::string& state_dir, const std::string& job, int number) {
   const auto standing = ReadStandingPrediction(state_dir, job);
   const int now = standing.ok() ? standing->number : 0;
-  if (now == number) {
-    // Whoever switched it may have been killed before it was synced.
-    return SyncDir(absl::StrCat(state_dir, "/", JobDir(job)));
-  }
+  if (now == number) return absl::OkStatus();
   if (number == 0) {
     const std::string link = absl::StrCat(state_dir, "/", CurrentLink(job));
     return unlink(link.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, link);
@@ -46,6 +43,7 @@ void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) 
 absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number) {
   if (!Exists(absl::StrCat(state_dir, "/", JobDir(job)))) return absl::OkStatus();
   // Before the lock is there: who holds it may be about to switch `current`, and looks once more.
+  // This syncs the folder, and with it `current`, if who switched it was killed before its sync.
   RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(state_dir, "/", EndedMark(job)), absl::StrCat(number, "\n")));
   ASSIGN_OR_RETURN(const JobPublishLock lock,

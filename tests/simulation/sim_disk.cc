@@ -189,6 +189,7 @@ void Disk::EndPublishing(const std::string& job, int number, std::function<bool(
   JobFolder& folder = jobs_[job];
   if (full) return;
   folder.ended = true;
+  folder.undo.reset();  // the mark is written durably, which syncs the folder
   Point(job, std::move(alive), number);
 }
 
@@ -198,7 +199,7 @@ void Disk::Point(const std::string& job, std::function<bool()> alive, int number
   if (folder.locked) {
     return world_->After(kLockPoll, [this, job, alive, number] { Point(job, alive, number); });
   }
-  if (folder.current == number) return folder.undo.reset();  // synced
+  if (folder.current == number) return;
   if (number > 0 && folder.predictions.count(number) == 0) return;
   folder.current = number;
   RecordCurrent("taken_back", job);
