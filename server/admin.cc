@@ -16,6 +16,10 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "server/access/token_book.h"
+#include "server/access/worker_owners.h"
+#include "server/archive/archive.h"
+#include "server/archive/follower.h"
 #include "server/config.h"
 #include "server/retention/scrub.h"
 #include "server/standalone.h"
@@ -123,6 +127,12 @@ absl::Status CheckList(const std::string& backup) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNoDatabase(const std::string& state_dir) {
+  if (!fs::exists(Database(state_dir))) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      Database(state_dir), " exists; move it and its -wal, -shm and -mark away first"));
+}
+
 bool IsEmpty(const std::string& dir) {
   std::error_code error;
   return !fs::exists(dir, error) || fs::is_empty(dir, error);
@@ -182,10 +192,7 @@ absl::Status Restore(const std::string& backup, const std::string& state_dir) {
   RETURN_IF_ERROR(CheckList(backup));
   RETURN_IF_ERROR(MakeDirs(state_dir));
   ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(absl::StrCat(state_dir, "/", kLockFile)));
-  if (fs::exists(Database(state_dir))) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        Database(state_dir), " exists; move it and its -wal, -shm and -mark away first"));
-  }
+  RETURN_IF_ERROR(CheckNoDatabase(state_dir));
   for (const char* const folder : kFolders) {
     RETURN_IF_ERROR(CopyFolder(backup, state_dir, folder));
   }
@@ -194,6 +201,30 @@ absl::Status Restore(const std::string& backup, const std::string& state_dir) {
   std::error_code error;
   fs::copy_file(Database(backup), copy, fs::copy_options::overwrite_existing, error);
   if (error) return SystemError(error, absl::StrCat("cannot copy ", Database(backup)));
+  RETURN_IF_ERROR(SkipAttempts(copy));
+  RETURN_IF_ERROR(SyncAll(state_dir));
+  return RenameDurably(copy, Database(state_dir));
+}
+
+absl::Status RestoreArchive(const std::string& artifacts, const std::string& state_dir) {
+  ASSIGN_OR_RETURN(const Archive archive, Archive::Open(artifacts));
+  RETURN_IF_ERROR(MakeDirs(state_dir));
+  ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(absl::StrCat(state_dir, "/", kLockFile)));
+  RETURN_IF_ERROR(CheckNoDatabase(state_dir));
+  const std::string copy = absl::StrCat(Database(state_dir), kTemporaryMark, "restored");
+  Follower follower(&archive, absl::StrCat(copy, "-following"));
+  RETURN_IF_ERROR(follower.CatchUp());
+  // As in BackUp, the database comes before the files that it names.
+  for (const char* const folder : {"jobs", "cache", kUploadsDir}) {
+    RETURN_IF_ERROR(CopyFolder(artifacts, state_dir, folder));
+  }
+  for (const char* const name : {kTokenFile, kWorkerOwnersFile}) {
+    const auto content = ReadFile(absl::StrCat(archive.folder(), "/files/", name));
+    if (absl::IsNotFound(content.status())) continue;
+    RETURN_IF_ERROR(content.status());
+    RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(state_dir, "/", name), *content));
+  }
+  RETURN_IF_ERROR(follower.Finish(copy));
   RETURN_IF_ERROR(SkipAttempts(copy));
   RETURN_IF_ERROR(SyncAll(state_dir));
   return RenameDurably(copy, Database(state_dir));

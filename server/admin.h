@@ -22,6 +22,11 @@ absl::Status BackUp(const std::string& state_dir, const std::string& backup);
 // FailedPrecondition). DataLoss: a file of the backup is missing or damaged; nothing was restored.
 absl::Status Restore(const std::string& backup, const std::string& state_dir);
 
+// Makes a state folder of what the artifacts of a traind have, and checks it; that traind may be at
+// work. REQUIRES: `state_dir` has no database (else FailedPrecondition). Errors: NotFound (no
+// archive is there), DataLoss (it is damaged; nothing was restored).
+absl::Status RestoreArchive(const std::string& artifacts, const std::string& state_dir);
+
 // Checks the database of a state folder, and the standing predictions against what it says of them.
 // Returns what is wrong, a line each.
 absl::StatusOr<std::vector<std::string>> CheckState(const std::string& state_dir);

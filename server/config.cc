@@ -31,6 +31,8 @@ namespace traind {
 namespace {
 
 constexpr char kDefaultHttp[] = "127.0.0.1:0";
+constexpr absl::Duration kLeastTakeover = absl::Seconds(1);
+constexpr absl::Duration kMostTakeover = absl::Minutes(10);
 
 // The Worker's program is in the folder beside this one's (.../server/traind,
 // .../worker/trainworker) or, if installed, in the same folder.
@@ -229,6 +231,26 @@ ParsedFlags Complete(Config config, const std::string& level,
   auto state = RealPath(config.state_dir);
   if (!state.ok()) return Wrong(absl::StrCat("--state: ", state.status().message()));
   config.state_dir = *std::move(state);
+  if (!config.artifacts.empty()) {
+    if (const absl::Status made = MakeDirs(config.artifacts); !made.ok()) {
+      return Wrong(absl::StrCat("--artifacts: ", made.message()));
+    }
+    auto folder = RealPath(config.artifacts);
+    if (!folder.ok()) return Wrong(absl::StrCat("--artifacts: ", folder.status().message()));
+    config.artifacts = *std::move(folder);
+  } else if (config.standby) {
+    return Wrong("--standby waits for an archive: it needs --artifacts");
+  }
+  if (!config.restore_from.empty()) {
+    auto from = RealPath(config.restore_from);
+    if (!from.ok()) return Wrong(absl::StrCat("--restore ", from.status().message()));
+    config.restore_from = *std::move(from);
+    if (config.restore_from == config.artifacts) {
+      return Wrong(
+          "--restore makes a copy that goes its own way; to go on with the archive itself, give "
+          "--artifacts alone");
+    }
+  }
   if (config.worker_binary.empty()) config.worker_binary = DefaultWorkerBinary();
   config.log_level = level == "warning" ? LogLevel::kWarning
                      : level == "error" ? LogLevel::kError
@@ -326,6 +348,26 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "what the state folder may take: a share of its disk, 25%, or a size, 50GiB; "
                  "beyond it caches go, then the Jobs that ended first")
       ->capture_default_str();
+  app.add_option("--artifacts", config.artifacts,
+                 "folder, best on another machine, that gets the files of Jobs and every change of "
+                 "the database before it is acknowledged; one traind at a time has it");
+  app.add_flag("--standby", config.standby,
+               "wait until no other traind has --artifacts, then go on in its place");
+  app.add_option_function<std::string>(
+      "--takeover-after",
+      [&config](const std::string& text) {
+        const auto read = DurationFromText(text);
+        if (!read.ok()) throw CLI::ValidationError(std::string(read.status().message()));
+        if (*read < kLeastTakeover || *read > kMostTakeover) {
+          throw CLI::ValidationError("it must be from 1s to 10m");
+        }
+        config.takeover_after = *read;
+      },
+      "how long a traind with --artifacts may give no sign of life before a standby takes over "
+      "(default 6s); after two thirds of that it ends by itself");
+  app.add_option("--restore", config.restore_from,
+                 "first make the state folder of a copy of these --artifacts; it must have no "
+                 "database yet");
   app.add_flag("--accept-loss", config.accept_loss,
                "start with a database that lacks acknowledged changes, and give those up");
   app.add_option("--log-level", level, "info, warning or error")

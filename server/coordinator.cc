@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "server/http/session.h"
+#include "server/store/maintenance.h"
 
 namespace traind {
 namespace {
@@ -28,7 +29,8 @@ std::string UniqueId() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& config) {
+absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& config,
+                                                                const StandbyCalls& standby) {
   const std::string lock_path = absl::StrCat(config.state_dir, "/", kLockFile);
   auto lock = FileLock::Acquire(lock_path);
   // A traind that was just killed may not be gone yet.
@@ -43,6 +45,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& co
   }
   RETURN_IF_ERROR(lock.status());
   std::unique_ptr<Coordinator> coordinator(new Coordinator(*std::move(lock)));
+  if (!config.artifacts.empty()) RETURN_IF_ERROR(coordinator->TakeArchive(config, standby));
   RETURN_IF_ERROR(coordinator->Load(config));
   RETURN_IF_ERROR(coordinator->Listen(config));
   return coordinator;
@@ -50,9 +53,32 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Config& co
 
 Coordinator::~Coordinator() { Stop(absl::ZeroDuration()); }
 
+absl::Status Coordinator::TakeArchive(const Config& config, const StandbyCalls& standby) {
+  TenureOptions options;
+  options.artifacts = config.artifacts;
+  options.state_dir = config.state_dir;
+  options.standby = config.standby;
+  options.times.ttl = config.takeover_after;
+  options.files = {kTokenFile, kWorkerOwnersFile, kEndHookFile};
+  options.fold = FoldLog;
+  options.waits = standby.waits;
+  options.stop = standby.stop;
+  ASSIGN_OR_RETURN(tenure_, Tenure::Begin(std::move(options), &SystemClock()));
+  archive_ =
+      std::make_unique<ArchiveWriter>(tenure_->archive(), tenure_->holder(), tenure_->begun());
+  return absl::OkStatus();
+}
+
+absl::Status Coordinator::fatal() const {
+  RETURN_IF_ERROR(loop_->fatal());
+  return tenure_ == nullptr ? absl::OkStatus() : tenure_->Check();
+}
+
 absl::Status Coordinator::Load(const Config& config) {
   SqliteStoreOptions store;
   store.accept_loss = config.accept_loss;
+  store.archive = archive_.get();
+  store.skip_attempts = tenure_ != nullptr && tenure_->copied();
   ASSIGN_OR_RETURN(store_,
                    SqliteStore::Open(absl::StrCat(config.state_dir, "/", kDatabaseFile), store));
   LoopOptions options;
@@ -94,13 +120,16 @@ absl::Status Coordinator::Load(const Config& config) {
       [this](const std::string& job, AckCommand ack) {
         loop_->AdoptPrediction(job, std::move(ack));
       });
-  files_ = std::make_unique<GrpcFileService>(config.state_dir, [this](const std::string& id) {
+  const auto at_work = [this](const std::string& id) {
     std::shared_ptr<const Job> job = loop_->views().Find(id).job;
     return job == nullptr || IsTerminal(job->state) ? nullptr : job;
-  });
+  };
+  files_ = config.artifacts.empty()
+               ? std::make_unique<GrpcFileService>(config.state_dir, at_work)
+               : std::make_unique<GrpcFileService>(config.artifacts, at_work, config.state_dir);
   CollectorOptions retention;
   retention.state_dir = config.state_dir;
-  retention.shared = !config.standalone;
+  retention.shared = !config.standalone || !config.artifacts.empty();
   retention.limits = config.retention;
   retention.log = kWorkerLogFile;
   retention.disk_share = config.disk_share;
@@ -212,6 +241,9 @@ void Coordinator::Stop(absl::Duration grace) {
   gateway_.reset();
   loop_.reset();
   store_.reset();
+  archive_.reset();
+  if (tenure_ != nullptr && grace > absl::ZeroDuration()) tenure_->Release();
+  tenure_.reset();
 }
 
 }  // namespace traind

@@ -6,12 +6,15 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "server/access/gate.h"
 #include "server/access/local_users.h"
 #include "server/access/worker_owners.h"
+#include "server/archive/archive_writer.h"
+#include "server/archive/tenure.h"
 #include "server/config.h"
 #include "server/end_hook.h"
 #include "server/http/gateway.h"
@@ -29,20 +32,28 @@
 
 namespace traind {
 
+// What main tells, and is asked, while a standby waits.
+struct StandbyCalls {
+  // Once: another traind, on that host, is at work.
+  std::function<void(const std::string& host)> waits = [](const std::string&) {};
+  std::function<bool()> stop = [] { return false; };
+};
+
 // Owns all parts of traind.
 // Threads: confined to one.
 class Coordinator {
  public:
-  // Errors: Aborted (another traind uses the state folder), Unavailable (the port is taken), those
-  // of SqliteStore::Open.
-  static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const Config& config);
+  // Errors: Aborted (another traind uses the state folder, or the artifacts), Unavailable (the port
+  // is taken), Cancelled (a standby was told to stop), those of SqliteStore::Open.
+  static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const Config& config,
+                                                            const StandbyCalls& standby = {});
   ~Coordinator();
 
   int port() const { return server_->port(); }
   // 0: there is no HTTP port.
   int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
-  // OK until the store has failed for good.
-  absl::Status fatal() const { return loop_->fatal(); }
+  // OK until the store has failed for good, or the archive may be another one's.
+  absl::Status fatal() const;
   // See ControlLoop.
   absl::Duration SinceLastTurn() const { return loop_->SinceLastTurn(); }
 
@@ -52,12 +63,15 @@ class Coordinator {
 
  private:
   explicit Coordinator(FileLock lock) : lock_(std::move(lock)) {}
+  absl::Status TakeArchive(const Config& config, const StandbyCalls& standby);
   absl::Status Load(const Config& config);
   absl::Status Listen(const Config& config);
   // Standalone: reports that the only Worker is dead.
   void PostWorkerDied();
 
   FileLock lock_;
+  std::unique_ptr<Tenure> tenure_;          // null: no archive
+  std::unique_ptr<ArchiveWriter> archive_;  // likewise
   std::unique_ptr<SqliteStore> store_;
   std::unique_ptr<ControlLoop> loop_;
   std::unique_ptr<Intake> intake_;

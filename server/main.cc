@@ -77,7 +77,27 @@ int Run(const Config& config) {
   signal(SIGPIPE, SIG_IGN);
   const ServiceManager manager = Manager();
 
-  auto coordinator = Coordinator::Start(config);
+  if (!config.restore_from.empty()) {
+    const absl::Status restored = RestoreArchive(config.restore_from, config.state_dir);
+    if (!restored.ok()) {
+      std::cerr << "traind: error: --restore: " << restored.message() << "\n";
+      return ExitCode(restored);
+    }
+  }
+  StandbyCalls standby;
+  standby.waits = [&manager](const std::string& host) {
+    const std::string waits = absl::StrCat("traind standby for=", host, " pid=", getpid());
+    std::puts(waits.c_str());
+    std::fflush(stdout);
+    if (const absl::Status sent = manager.SendReady(waits); !sent.ok()) TRAIND_LOG(WARNING) << sent;
+  };
+  standby.stop = [&manager, &signals] {
+    (void)manager.SendAlive();
+    const timespec at_once{0, 0};
+    return sigtimedwait(&signals, nullptr, &at_once) > 0;
+  };
+  auto coordinator = Coordinator::Start(config, standby);
+  if (absl::IsCancelled(coordinator.status())) return kExitOk;
   if (!coordinator.ok()) {
     std::cerr << "traind: error: " << coordinator.status().message() << "\n";
     return ExitCode(coordinator.status());

@@ -249,7 +249,11 @@ RetentionLimits Collector::LimitsOfDisk(int64_t* free_bytes) const {
   RetentionLimits limits = options_.limits;
   struct statvfs disk = {};
   *free_bytes = 0;
-  if (statvfs(options_.state_dir.c_str(), &disk) != 0) return limits;
+  // The Jobs may lie on another disk (--artifacts).
+  if (statvfs(absl::StrCat(options_.state_dir, "/jobs").c_str(), &disk) != 0 &&
+      statvfs(options_.state_dir.c_str(), &disk) != 0) {
+    return limits;
+  }
   const double size = static_cast<double>(disk.f_blocks) * static_cast<double>(disk.f_frsize);
   *free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
   if (limits.bytes == kNoLimit) limits.bytes = static_cast<int64_t>(size * options_.disk_share);

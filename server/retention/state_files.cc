@@ -194,13 +194,20 @@ std::vector<CacheFiles> ListUploads(const std::string& state_dir) {
 std::vector<TemporaryFile> ListAbandoned(const std::string& state_dir, bool shared,
                                          absl::Time now) {
   std::vector<TemporaryFile> abandoned;
-  ForEachFile(state_dir, [&](const std::string& path, const struct stat& file) {
+  const auto look = [&](const std::string& path, const struct stat& file) {
     int pid = 0;
     if (!IsTemporary(path.substr(path.rfind('/') + 1), &pid)) return;
     const bool old = now - absl::TimeFromTimespec(file.st_mtim) > kNoWriterIsSoSlow;
     const bool dead = !shared && kill(pid, 0) != 0 && errno == ESRCH;
     if (old || dead) abandoned.push_back({path, BytesOf(file)});
-  });
+  };
+  ForEachFile(state_dir, look);
+  // With --artifacts these are links, which are not followed.
+  for (const std::string& name : {std::string("jobs"), CacheDir(), std::string(kUploadsDir)}) {
+    const std::string folder = absl::StrCat(state_dir, "/", name);
+    std::error_code error;
+    if (fs::is_symlink(folder, error)) ForEachFile(folder, look);
+  }
   return abandoned;
 }
 

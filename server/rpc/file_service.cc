@@ -83,7 +83,10 @@ grpc::Status GrpcFileService::CompareFolder(grpc::ServerContext*,
   if (!IsProbe(request->name())) {
     return ToGrpc(absl::InvalidArgumentError(absl::StrCat("name: '", request->name(), "'")));
   }
-  const absl::StatusOr<std::string> content = ReadFile(InState(request->name()));
+  absl::StatusOr<std::string> content = ReadFile(InState(request->name()));
+  if (!content.ok() && !linked_from_.empty()) {
+    content = ReadFile(absl::StrCat(linked_from_, "/", request->name()));
+  }
   reply->set_shared(content.ok() && *content == request->content());
   return grpc::Status::OK;
 }

@@ -27,6 +27,12 @@ class GrpcFileService final : public v1::FileService::Service {
   // long, such as one whose connection is dead.
   GrpcFileService(std::string state_dir, FindJob find_job, absl::Duration stall = absl::Seconds(10))
       : state_dir_(std::move(state_dir)), find_job_(std::move(find_job)), stall_(stall) {}
+  // The files of Jobs lie in the artifacts' folder, and the state folder has links to it. A Worker
+  // may have either.
+  GrpcFileService(std::string artifacts, FindJob find_job, std::string state_dir)
+      : GrpcFileService(std::move(artifacts), std::move(find_job)) {
+    linked_from_ = std::move(state_dir);
+  }
 
   grpc::Status CompareFolder(grpc::ServerContext* context, const v1::CompareFolderRequest* request,
                              v1::CompareFolderReply* reply) override;
@@ -63,6 +69,7 @@ class GrpcFileService final : public v1::FileService::Service {
   std::string InState(const std::string& path) const { return state_dir_ + "/" + path; }
 
   const std::string state_dir_;
+  std::string linked_from_;  // empty: no other folder
   const FindJob find_job_;
   const absl::Duration stall_;
   struct Receiver {

@@ -84,6 +84,28 @@ absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path) 
   return wrong;
 }
 
+absl::Status FoldLog(const std::string& path) {
+  ASSIGN_OR_RETURN(const auto db, Connection::Open(path, Connection::Mode::kReadWriteCreate));
+  std::vector<std::string> wrong;
+  std::string checked;
+  bool has_marks = false;
+  {
+    Query query = db->Select("PRAGMA quick_check(1)");
+    if (query.Next()) query.Read(checked);
+    RETURN_IF_ERROR(query.status());
+  }
+  if (checked != "ok") return absl::DataLossError(absl::StrCat(path, ": ", checked));
+  {
+    Query query =
+        db->Select("SELECT COUNT(*) FROM pragma_table_info('totals') WHERE name = 'chain'");
+    if (query.Next()) query.Read(has_marks);
+    RETURN_IF_ERROR(query.status());
+  }
+  if (has_marks) RETURN_IF_ERROR(AddMark(*db, path, &wrong));
+  if (!wrong.empty()) return absl::FailedPreconditionError(absl::StrCat(path, ": ", wrong[0]));
+  return db->Checkpoint(/*truncate=*/true);
+}
+
 absl::StatusOr<std::vector<StandingFile>> ReadStandingFiles(const std::string& path) {
   ASSIGN_OR_RETURN(const auto db, Connection::Open(path, Connection::Mode::kReadOnly));
   std::vector<StandingFile> files;

@@ -18,6 +18,10 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to);
 // high-water mark. Returns what is wrong, a line each. Errors: the file cannot be opened.
 absl::StatusOr<std::vector<std::string>> CheckDatabase(const std::string& path);
 
+// Moves the write-ahead log of a database that no process uses into it. Errors: FailedPrecondition
+// (it is behind its high-water mark), DataLoss, those of SQLite.
+absl::Status FoldLog(const std::string& path);
+
 // The predictions of a Job that stand, as the database knows them.
 struct StandingFile {
   std::string job;

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "server/store/commit_checks.h"
 #include "server/store/job_rows.h"
+#include "server/store/maintenance.h"
 #include "server/store/retention_rows.h"
 #include "server/store/schema.h"
 #include "server/store/usage.h"
@@ -102,7 +103,13 @@ absl::Status SqliteStore::OpenWriter() {
   RETURN_IF_ERROR(CheckChecksums());
   RETURN_IF_ERROR(Migrate(*db_, Migrations()));
   RETURN_IF_ERROR(ReadMark());
-  return OpenMark();
+  RETURN_IF_ERROR(OpenMark());
+  if (options_.archive != nullptr) log_ = std::make_unique<LogPages>(path_);
+  if (!options_.skip_attempts) return Ship();
+  Mutations skipped;
+  skipped.last_attempt = mark_.last_attempt + kAttemptsAfterACopy;
+  skipped.durable = true;
+  return Commit(skipped);
 }
 
 absl::Status SqliteStore::CheckChecksums() {
@@ -171,6 +178,22 @@ absl::Status SqliteStore::damage() const {
   return damage_;
 }
 
+absl::Status SqliteStore::Ship() {
+  if (log_ == nullptr) return absl::OkStatus();
+  auto change = log_->ReadNew(db_->log_pages(), db_->HasChecksums());
+  // The commit stands, whatever failed here, so no code may say that nothing was stored.
+  if (!change.ok()) return absl::InternalError(change.status().message());
+  if (change->page_bytes == 0) return absl::OkStatus();
+  return options_.archive->Add(*std::move(change));
+}
+
+void SqliteStore::BeginBase() {
+  // Until the copy is done nothing is moved into the file.
+  if (log_ == nullptr || !options_.archive->WantsBase() || db_->log_pages() > 0) return;
+  if (database_fd_ < 0) database_fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (database_fd_ >= 0) options_.archive->BeginBase(database_fd_);
+}
+
 SqliteStore::~SqliteStore() {
   {
     absl::MutexLock lock(&mutex_);
@@ -179,11 +202,22 @@ SqliteStore::~SqliteStore() {
     idle_readers_.clear();
   }
   if (check_.joinable()) check_.join();
-  if (db_) db_->Checkpoint(/*truncate=*/true).IgnoreError();
+  // It reads the file as it is.
+  if (log_ != nullptr) options_.archive->StopCopying();
+  if (db_ && Ship().ok()) db_->Checkpoint(/*truncate=*/true).IgnoreError();
+  db_.reset();
+  if (database_fd_ >= 0) close(database_fd_);
 }
 
 absl::Status SqliteStore::CheckpointLog() {
-  return Named(path_, db_->Checkpoint(/*truncate=*/false));
+  if (log_ != nullptr) {
+    if (options_.archive->copying()) return absl::OkStatus();
+    // What is not synced yet would be missing in the archive once the log is written anew.
+    RETURN_IF_ERROR(Named(path_, Ship()));
+  }
+  RETURN_IF_ERROR(Named(path_, db_->Checkpoint(/*truncate=*/false)));
+  BeginBase();
+  return absl::OkStatus();
 }
 
 int64_t SqliteStore::LogBytes() const { return int64_t{4096} * db_->log_pages(); }
@@ -209,7 +243,10 @@ absl::Status SqliteStore::Commit(const Mutations& mutations) {
     return Named(path_, status);
   }
   mark_ = mark;
-  if (mutations.durable) RETURN_IF_ERROR(mark_file_->Write(mark_));
+  if (mutations.durable) {
+    RETURN_IF_ERROR(Named(path_, Ship()));
+    RETURN_IF_ERROR(mark_file_->Write(mark_));
+  }
   for (auto& [id, written] : staged) {
     if (IsTerminal(written.job->state)) {
       written_.erase(id);

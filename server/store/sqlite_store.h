@@ -13,8 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "server/archive/archive_writer.h"
 #include "server/store/event_rows.h"
 #include "server/store/high_water.h"
+#include "server/store/log_pages.h"
 #include "server/store/sqlite.h"
 #include "server/store/store.h"
 
@@ -30,6 +32,12 @@ struct SqliteStoreOptions {
   int64_t most_bytes_checked_at_start = 64 << 20;
   // Opens a database that is behind its high-water mark. What it lacks is lost.
   bool accept_loss = false;
+  // Gets what each commit changes, before that is acknowledged; it outlives the store. The database
+  // is as the archive's log says, and its own log is empty. Null: there is no archive.
+  ArchiveWriter* archive = nullptr;
+  // The database is a copy, and Workers may run Attempts of which it does not know: their numbers
+  // are not used again.
+  bool skip_attempts = false;
 };
 
 // There is one writing connection, which only the thread that opened it uses. It alone moves the
@@ -99,6 +107,10 @@ class SqliteStore final : public Store {
   absl::Status ReadMark();
   // Compares the database with its high-water mark.
   absl::Status OpenMark();
+  // Adds to the archive what was committed since the last time.
+  absl::Status Ship();
+  // Begins a copy for the archive where it wants one and the log is empty.
+  void BeginBase();
   // Runs on the thread of the check.
   void CheckInBackground() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status damage() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -135,6 +147,10 @@ class SqliteStore final : public Store {
   HighWater mark_;  // of the last durable commit
   std::unique_ptr<HighWaterFile> mark_file_;
   absl::flat_hash_map<std::string, Written> written_;
+  std::unique_ptr<LogPages> log_;  // null: no archive
+  // Read by copies for the archive. It is closed last: closing it ends all locks of this process on
+  // the file.
+  int database_fd_ = -1;
 
   mutable absl::Mutex mutex_;
   int readers_at_work_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -5,6 +5,7 @@
 
 common/base <- {common/data, common/facts, common/metrics} <- common/publish; common/spec is for whoever reads
 users' specs; common/wire is for whoever speaks gRPC or Protobuf;
+common/base <- server/archive (the store's changes in a folder that other machines read);
 common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- search <- {intake, control} <- loop (the
 shell around the core) <- retention <- {rpc, http} <- coordinator and main (server/ itself);
 worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- {floor, prepare}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; worker/program (programs of users); the worker daemon and the
@@ -53,7 +54,8 @@ MAY_INCLUDE = {
     "third_party": [],
     "build_defs": ["proto"],
     "server/domain": _COMMON,
-    "server/store": _PURE,
+    "server/archive": ["common/base"],
+    "server/store": _PURE + ["server/archive"],
     "server/access": ["common/base"],
     "server/plan": _PURE,
     "server/schedule": _PURE,
@@ -68,7 +70,7 @@ MAY_INCLUDE = {
     "server/retention": _DECIDED + ["server/loop"],
     "server/rpc": _DECIDED + ["server/access", "server/loop", "server/search", "common/search", "server/reports", "server/retention", "common/spec", "common/transfer", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/access", "server/loop", "server/rpc", "common/spec", "common/wire", "proto"],
-    "server": _DECIDED + ["server/access", "server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
+    "server": _DECIDED + ["server/access", "server/archive", "server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],
     "worker/rank_protocol": ["common/base", "common/facts"],
     "worker/task": ["common/base", "common/data", "common/facts", "common/metrics", "worker/data", "worker/rank_protocol"],
     "worker/daemon": _COMMON + ["common/transfer", "common/wire", "worker/rank_protocol", "proto", "third_party"],
@@ -117,7 +119,7 @@ LIBRARIES = {
 # The decisions: nothing but the standard library, Abseil and the domain; no I/O, no
 # threads, no clock of their own.
 _DECISIONS = ("server/domain/", "server/plan/", "server/schedule/", "server/search/", "server/control/",
-              "server/retention/retention_plan", "worker/daemon/worker_core")
+              "server/archive/lease_core", "server/retention/retention_plan", "worker/daemon/worker_core")
 _NO_DECISION_NEEDS = re.compile(
     r"^(thread|mutex|shared_mutex|condition_variable|future|atomic|chrono|ctime|fstream|iostream|"
     r"filesystem|random|unistd\.h|fcntl\.h|poll\.h|signal\.h|sys/.*|absl/synchronization/.*|"
