@@ -103,11 +103,13 @@ absl::Status Coordinator::Load(const Config& config) {
   }
   // Specs may also name files that clients have sent.
   std::vector<std::string> roots = config.data_roots;
-  roots.push_back(absl::StrCat(config.state_dir, "/", kUploadsDir));
+  const bool archived = !config.artifacts.empty();
+  roots.push_back(absl::StrCat(archived ? config.artifacts : config.state_dir, "/", kUploadsDir));
   intake_ = std::make_unique<Intake>(roots, config.scripts, config.programs, config.program_owners);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();
+  gateway.epoch = tenure_ == nullptr ? 0 : tenure_->begun().epoch;
   gateway.data_roots = std::move(roots);
   gateway.gate = gate_.get();
   if (gate_ != nullptr) {
@@ -212,6 +214,7 @@ absl::Status Coordinator::Listen(const Config& config) {
 
 void Coordinator::Stop(absl::Duration grace) {
   if (loop_ == nullptr) return;
+  const bool sound = fatal().ok();
   if (supervisor_ != nullptr) supervisor_->StopWatching();
   if (server_ != nullptr && grace > absl::ZeroDuration()) {
     loop_->Post(ShutdownRequested{});
@@ -242,7 +245,8 @@ void Coordinator::Stop(absl::Duration grace) {
   loop_.reset();
   store_.reset();
   archive_.reset();
-  if (tenure_ != nullptr && grace > absl::ZeroDuration()) tenure_->Release();
+  // Everything is written, so another traind need not wait.
+  if (tenure_ != nullptr && sound) tenure_->Release();
   tenure_.reset();
 }
 

@@ -228,7 +228,10 @@ int main(int argc, char** argv) {
       "trainworker holds the folder.");
   app.add_option("--state", flags.state, "traind's state folder, or a folder of this Worker's own")
       ->required();
-  app.add_option("--coordinator", flags.coordinator, "traind: HOST:PORT or unix:PATH")->required();
+  app.add_option("--coordinator", flags.coordinator,
+                 "traind: HOST:PORT or unix:PATH; HOST:PORT,HOST:PORT\n"
+                 "also asks where a standby takes over")
+      ->required();
   app.add_option("--tls", flags.tls,
                  "folder with ca.pem, worker.pem and worker.key (traind init-tls)");
   app.add_option("--token", flags.token, "file with this Worker's token (traind token add)");

@@ -47,11 +47,13 @@ bool LiesBelow(absl::string_view real, absl::Span<const std::string> roots) {
   });
 }
 
-void KeepToDataRoots(const std::vector<std::string>& roots) {
+void KeepToDataRoots(const std::vector<std::string>& roots, const std::vector<std::string>& own) {
   std::vector<std::string> real;
-  for (const std::string& root : roots) {
-    char resolved[PATH_MAX];
-    if (realpath(root.c_str(), resolved) != nullptr) real.emplace_back(resolved);
+  for (const auto* const folders : {&roots, &own}) {
+    for (const std::string& folder : *folders) {
+      char resolved[PATH_MAX];
+      if (realpath(folder.c_str(), resolved) != nullptr) real.emplace_back(resolved);
+    }
   }
   absl::MutexLock lock(&Kept().mutex);
   Kept().kept = !roots.empty();

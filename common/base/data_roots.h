@@ -21,8 +21,10 @@ bool LiesBelow(absl::string_view real, absl::Span<const std::string> roots);
 
 // From now on CheckUserFile holds this process to the roots; none: to nothing. Their links are
 // resolved here, as a folder may be a link on one machine and none on another.
+// own: folders with files of traind, which may lie behind links, too (traind --artifacts).
 // Threads: safe.
-void KeepToDataRoots(const std::vector<std::string>& roots);
+void KeepToDataRoots(const std::vector<std::string>& roots,
+                     const std::vector<std::string>& own = {});
 
 // Checks a file or folder that was opened at a path that Submit has resolved. PermissionDenied: it
 // is neither at this path nor below a root. OK where there are no roots to keep to.

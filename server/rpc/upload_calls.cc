@@ -7,6 +7,8 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -62,8 +64,12 @@ absl::Status CheckRoom(const std::string& folder, int64_t bytes) {
 
 absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadReply* reply) {
   RETURN_IF_ERROR(Check(request));
-  const std::string path =
-      absl::StrCat(state_dir_, "/", UploadPath(request.sha256(), request.name()));
+  // With --artifacts the folder is a link; the path without it is the same on other machines.
+  std::error_code no_folder;
+  const std::filesystem::path real =
+      std::filesystem::canonical(absl::StrCat(state_dir_, "/", kUploadsDir), no_folder);
+  const std::string root = no_folder ? state_dir_ : real.parent_path().string();
+  const std::string path = absl::StrCat(root, "/", UploadPath(request.sha256(), request.name()));
   const std::string folder = path.substr(0, path.rfind('/'));
   reply->set_path(path);
   struct stat whole = {};
@@ -77,7 +83,7 @@ absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadR
   }
   ASSIGN_OR_RETURN(const auto file,
                    IncomingFile::Open(path, {request.sha256(), request.size_bytes()}));
-  RETURN_IF_ERROR(CheckRoom(state_dir_, request.size_bytes() - file->offset()));
+  RETURN_IF_ERROR(CheckRoom(root, request.size_bytes() - file->offset()));
   if (request.offset() == file->offset()) RETURN_IF_ERROR(file->Append(request.content()));
   reply->set_offset(file->offset());
   if (file->offset() < request.size_bytes()) return absl::OkStatus();

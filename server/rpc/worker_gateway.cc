@@ -83,6 +83,13 @@ void GrpcWorkerGateway::Greet(const std::shared_ptr<Session>& session, const v1:
                      "': its folds would differ; install one version on both"));
     return session->End(Refuse(other));
   }
+  if (hello.epoch() > options_.epoch) {
+    const absl::Status succeeded = absl::FailedPreconditionError(
+        absl::StrCat("the Worker ", hello.worker_id(), " has worked for the traind of epoch ",
+                     hello.epoch(), "; this one, of epoch ", options_.epoch,
+                     ", was succeeded, or gave up its archive: then start the Worker anew"));
+    return session->End(Refuse(succeeded));
+  }
   if (options_.claim == nullptr) return Open(session, hello);
   disk_.Add([this, session, &hello] { Claim(session, hello); }, absl::InfiniteFuture());
 }
@@ -110,6 +117,7 @@ void GrpcWorkerGateway::Open(const std::shared_ptr<Session>& session, const v1::
   welcome.mutable_welcome()->set_lease_ms(absl::ToInt64Milliseconds(options_.lease));
   welcome.mutable_welcome()->set_heartbeat_ms(absl::ToInt64Milliseconds(options_.heartbeat));
   welcome.mutable_welcome()->set_coordinator_id(options_.coordinator_id);
+  welcome.mutable_welcome()->set_epoch(options_.epoch);
   for (const std::string& root : options_.data_roots) {
     welcome.mutable_welcome()->add_data_roots(root);
   }

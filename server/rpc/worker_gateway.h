@@ -31,6 +31,7 @@ struct WorkerGatewayOptions {
   absl::Duration heartbeat = absl::Seconds(2);
   absl::Duration shutdown_grace = absl::Seconds(10);
   std::string coordinator_id;
+  int64_t epoch = 0;                    // of the archive; 0: there is none
   std::vector<std::string> data_roots;  // absolute, links resolved
   Gate* gate = nullptr;                 // Workers have tokens; outlives the gateway
   // Decides whether a token's Worker may have that id; empty: every one.

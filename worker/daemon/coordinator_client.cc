@@ -3,6 +3,7 @@
 #include <absl/random/random.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,9 @@ constexpr int kConnectTimeoutMs = 2000;
 // Messages that may wait for traind before droppable ones are dropped.
 constexpr std::chrono::seconds kWriteEnds{1};
 constexpr size_t kQueueForDroppable = 64;
+constexpr std::chrono::milliseconds kConnectPatience{250};
+// Then the next of several addresses is tried; who does not even refuse may be a dead machine.
+constexpr int kMissesBeforeTheNext = 4;
 constexpr int kMaxMessageBytes = 16 << 20;
 
 // Heartbeats that nobody's TCP confirms for so long are a dead connection.
@@ -53,26 +57,41 @@ std::string TargetOf(const std::string& host_port) { return absl::StrCat("dns://
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeCoordinatorChannel(
-    const std::string& address, const ChannelSecurity& security) {
+std::vector<std::string> SplitAddresses(const std::string& addresses) {
+  // A path of a socket may have commas.
+  if (absl::StartsWith(addresses, "unix:")) return {addresses};
+  return absl::StrSplit(addresses, ',');
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> MakeCoordinatorChannels(
+    const std::string& addresses, const ChannelSecurity& security) {
   ASSIGN_OR_RETURN(const auto credentials, MakeChannelCredentials(security));
   grpc::ChannelArguments args = ChannelArguments(kMaxBackoffMs);
   args.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kFilesKeepaliveMs);
   args.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  return grpc::CreateCustomChannel(TargetOf(address), credentials, args);
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (const std::string& address : SplitAddresses(addresses)) {
+    channels.push_back(grpc::CreateCustomChannel(TargetOf(address), credentials, args));
+  }
+  return channels;
 }
 
 absl::StatusOr<std::unique_ptr<CoordinatorClient>> CoordinatorClient::Connect(
-    const std::string& address, const ChannelSecurity& security) {
+    const std::string& addresses, const ChannelSecurity& security) {
   ASSIGN_OR_RETURN(auto credentials, MakeChannelCredentials(security));
-  if (!absl::StartsWith(address, "unix:")) {
-    if (address.find(':') == std::string::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("coordinator ", address, ": expected HOST:PORT or unix:PATH"));
+  if (!absl::StartsWith(addresses, "unix:")) {
+    std::vector<std::string> targets;
+    for (const std::string& address : SplitAddresses(addresses)) {
+      if (address.find(':') == std::string::npos || absl::StartsWith(address, "unix:")) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "coordinator ", addresses, ": expected HOST:PORT[,HOST:PORT...] or unix:PATH"));
+      }
+      targets.push_back(TargetOf(address));
     }
     return std::unique_ptr<CoordinatorClient>(
-        new CoordinatorClient(TargetOf(address), -1, std::move(credentials)));
+        new CoordinatorClient(std::move(targets), -1, std::move(credentials)));
   }
+  const std::string& address = addresses;
   absl::string_view path = absl::StripPrefix(address, "unix:");
   if (absl::StartsWith(path, "//")) path.remove_prefix(2);
   const size_t slash = path.rfind('/');
@@ -85,13 +104,14 @@ absl::StatusOr<std::unique_ptr<CoordinatorClient>> CoordinatorClient::Connect(
   // what a URI may not.
   const int fd = open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("coordinator ", address));
-  return std::unique_ptr<CoordinatorClient>(new CoordinatorClient(
-      absl::StrCat("unix:/proc/self/fd/", fd, "/", name), fd, grpc::InsecureChannelCredentials()));
+  return std::unique_ptr<CoordinatorClient>(
+      new CoordinatorClient({absl::StrCat("unix:/proc/self/fd/", fd, "/", name)}, fd,
+                            grpc::InsecureChannelCredentials()));
 }
 
-CoordinatorClient::CoordinatorClient(std::string target, int folder_fd,
+CoordinatorClient::CoordinatorClient(std::vector<std::string> targets, int folder_fd,
                                      std::shared_ptr<grpc::ChannelCredentials> credentials)
-    : target_(std::move(target)), folder_fd_(folder_fd), credentials_(std::move(credentials)) {
+    : targets_(std::move(targets)), folder_fd_(folder_fd), credentials_(std::move(credentials)) {
   reader_ = std::thread([this] { RunReader(); });
   writer_ = std::thread([this] { RunWriter(); });
 }
@@ -115,21 +135,44 @@ bool CoordinatorClient::WaitOrStop(absl::Duration time) {
 
 void CoordinatorClient::RunReader() {
   const int max_backoff_ms = folder_fd_ >= 0 ? kMaxBackoffUnixMs : kMaxBackoffMs;
-  const auto channel =
-      grpc::CreateCustomChannel(target_, credentials_, ChannelArguments(max_backoff_ms));
-  const auto stub = v1::WorkerService::NewStub(channel);
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (const std::string& target : targets_) {
+    channels.push_back(
+        grpc::CreateCustomChannel(target, credentials_, ChannelArguments(max_backoff_ms)));
+  }
   absl::BitGen random;
   Backoff backoff(absl::Milliseconds(kFirstBackoffMs), absl::Milliseconds(max_backoff_ms));
   while (!WaitOrStop(absl::ZeroDuration())) {
-    // gRPC itself tries again and again to connect, with the distances above.
-    if (!channel->WaitForConnected(std::chrono::system_clock::now() +
-                                   std::chrono::milliseconds(250))) {
-      continue;
+    const auto& channel = channels[current_];
+    if (!AwaitConnection(*channel)) continue;
+    const auto stub = v1::WorkerService::NewStub(channel);
+    const bool heard = RunStream(*stub);
+    bool elsewhere = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      elsewhere = std::exchange(elsewhere_, false);
     }
     // A stream that traind refuses is not opened again at once.
-    if (RunStream(*stub)) backoff.Reset();
+    if (heard && !elsewhere) backoff.Reset();
+    if (!heard || elsewhere) MoveOn();
     if (WaitOrStop(backoff.Next(random))) break;
   }
+}
+
+bool CoordinatorClient::AwaitConnection(grpc::Channel& channel) {
+  // gRPC itself tries again and again to connect, with the distances above.
+  if (channel.WaitForConnected(std::chrono::system_clock::now() + kConnectPatience)) {
+    misses_ = 0;
+    return true;
+  }
+  const bool refused = channel.GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_TRANSIENT_FAILURE;
+  if (refused || ++misses_ >= kMissesBeforeTheNext) MoveOn();
+  return false;
+}
+
+void CoordinatorClient::MoveOn() {
+  current_ = (current_ + 1) % targets_.size();
+  misses_ = 0;
 }
 
 bool CoordinatorClient::RunStream(v1::WorkerService::Stub& stub) {
@@ -208,9 +251,11 @@ bool CoordinatorClient::Send(uint64_t stream, v1::WorkerMessage message, bool ma
   return true;
 }
 
-void CoordinatorClient::CloseStream(uint64_t stream) {
+void CoordinatorClient::CloseStream(uint64_t stream, bool elsewhere) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (context_ != nullptr && stream == streams_) context_->TryCancel();
+  if (context_ == nullptr || stream != streams_) return;
+  elsewhere_ = elsewhere;
+  context_->TryCancel();
 }
 
 void CoordinatorClient::Finish(absl::Duration timeout) {

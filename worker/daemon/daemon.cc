@@ -73,7 +73,9 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(DaemonOptions options,
   if (!client.ok()) return client.status();
   std::unique_ptr<FileCarrier> carrier;
   if (!options.standalone && !absl::StartsWith(options.coordinator, "unix:")) {
-    auto files = ConnectFiles(options.coordinator, {options.tls_dir, options.token_file, true});
+    // The client outlives the carrier, which has the files.
+    auto files = ConnectFiles(options.coordinator, {options.tls_dir, options.token_file, true},
+                              [raw = client->get()] { return raw->current(); });
     if (!files.ok()) return files.status();
     carrier = std::make_unique<FileCarrier>(options.state_dir, *std::move(files),
                                             options.own_folder_bytes);
@@ -257,6 +259,7 @@ void Daemon::SendHello() {
   hello.set_address(Address());
   hello.set_lent_as(options_.lent_as);
   hello.mutable_labels()->insert(options_.labels.begin(), options_.labels.end());
+  hello.set_epoch(epoch_);
   client_->Send(stream_, std::move(message), /*may_drop=*/false);
 }
 
@@ -265,7 +268,8 @@ std::string Daemon::Address() const {
   if (!options_.address.empty() || absl::StartsWith(options_.coordinator, "unix:")) {
     return options_.address;
   }
-  const absl::StatusOr<std::string> address = LocalAddressTowards(options_.coordinator);
+  const absl::StatusOr<std::string> address =
+      LocalAddressTowards(SplitAddresses(options_.coordinator)[client_->current()]);
   if (address.ok()) return *address;
   TRAIND_LOG(WARNING) << "no gang spans this Worker and others: " << address.status().message();
   return "";
@@ -275,6 +279,14 @@ void Daemon::HandleMessage(const v1::CoordinatorMessage& message, absl::Duration
   switch (message.message_case()) {
     case v1::CoordinatorMessage::kWelcome: {
       const v1::Welcome& welcome = message.welcome();
+      if (welcome.epoch() < epoch_) {
+        TRAIND_LOG(WARNING) << "traind " << welcome.coordinator_id() << " is of epoch "
+                            << welcome.epoch() << ", but epoch " << epoch_
+                            << " has begun; trying elsewhere";
+        client_->CloseStream(stream_, /*elsewhere=*/true);
+        return;
+      }
+      epoch_ = welcome.epoch();
       if (welcome.lease_ms() > 0) lease_ = absl::Milliseconds(welcome.lease_ms());
       if (welcome.heartbeat_ms() > 0) heartbeat_every_ = absl::Milliseconds(welcome.heartbeat_ms());
       connected_ = true;

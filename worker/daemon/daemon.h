@@ -26,10 +26,10 @@
 namespace traind::worker {
 
 struct DaemonOptions {
-  std::string state_dir;  // absolute
-  std::string coordinator;
-  std::string tls_dir;     // empty: the connection is not encrypted
-  std::string token_file;  // empty: no token is sent
+  std::string state_dir;    // absolute
+  std::string coordinator;  // several addresses have commas in between
+  std::string tls_dir;      // empty: the connection is not encrypted
+  std::string token_file;   // empty: no token is sent
   // At which the Ranks of other Workers reach those of this one; empty: the address from which this
   // machine reaches traind.
   std::string address;
@@ -156,6 +156,7 @@ class Daemon {
   absl::Duration opened_at_;
   bool connected_ = false;  // Welcome is here
   std::string refused_;     // why the last stream ended before that
+  int64_t epoch_ = 0;       // of traind's archive, the highest that was heard
   absl::Duration lease_ = absl::Seconds(15);
   absl::Duration heartbeat_every_ = absl::Seconds(1);
   absl::Duration next_heartbeat_ = absl::InfiniteDuration();

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/transfer/incoming_file.h"
@@ -53,8 +54,11 @@ absl::Duration SendTime(int64_t bytes) {
 
 class FileClient final : public RemoteFiles {
  public:
-  explicit FileClient(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(v1::FileService::NewStub(channel)) {}
+  FileClient(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
+             std::function<size_t()> current)
+      : current_(std::move(current)) {
+    for (const auto& channel : channels) stubs_.push_back(v1::FileService::NewStub(channel));
+  }
 
   absl::StatusOr<bool> HasFile(const std::string& name, const std::string& content,
                                TransferStop& stop) override {
@@ -63,7 +67,7 @@ class FileClient final : public RemoteFiles {
     request.set_content(content);
     v1::CompareFolderReply reply;
     Call call(kCallTime, stop);
-    RETURN_IF_ERROR(StatusOf(stub_->CompareFolder(call.context(), request, &reply)));
+    RETURN_IF_ERROR(StatusOf(stub().CompareFolder(call.context(), request, &reply)));
     return reply.shared();
   }
 
@@ -74,7 +78,7 @@ class FileClient final : public RemoteFiles {
     request.set_folder(folder);
     v1::ListFilesReply reply;
     Call call(kCallTime, stop);
-    RETURN_IF_ERROR(StatusOf(stub_->ListFiles(call.context(), request, &reply)));
+    RETURN_IF_ERROR(StatusOf(stub().ListFiles(call.context(), request, &reply)));
     return std::vector<std::string>(reply.paths().begin(), reply.paths().end());
   }
 
@@ -106,7 +110,7 @@ class FileClient final : public RemoteFiles {
     request.mutable_keep()->Add(keep.begin(), keep.end());
     v1::DropCheckpointsReply reply;
     Call call(kCallTime, stop);
-    return StatusOf(stub_->DropCheckpoints(call.context(), request, &reply));
+    return StatusOf(stub().DropCheckpoints(call.context(), request, &reply));
   }
 
  private:
@@ -114,13 +118,16 @@ class FileClient final : public RemoteFiles {
   absl::StatusOr<int64_t> Receive(const v1::GetFileRequest& request, const Destination& destination,
                                   TransferStop& stop);
 
-  const std::unique_ptr<v1::FileService::Stub> stub_;
+  v1::FileService::Stub& stub() { return *stubs_[current_()]; }
+
+  std::vector<std::unique_ptr<v1::FileService::Stub>> stubs_;
+  const std::function<size_t()> current_;
 };
 
 absl::StatusOr<int64_t> FileClient::Receive(const v1::GetFileRequest& request,
                                             const Destination& destination, TransferStop& stop) {
   Call call(kFetchTime, stop);
-  const auto parts = stub_->GetFile(call.context(), request);
+  const auto parts = stub().GetFile(call.context(), request);
   v1::FilePart part;
   if (!parts->Read(&part)) {
     const absl::Status failed = StatusOf(parts->Finish());
@@ -169,14 +176,14 @@ absl::Status FileClient::Send(const std::string& job, const std::string& path,
   v1::OfferFileReply there;
   {
     Call call(SendTime(digest.bytes), stop);
-    RETURN_IF_ERROR(StatusOf(stub_->OfferFile(call.context(), offer, &there)));
+    RETURN_IF_ERROR(StatusOf(stub().OfferFile(call.context(), offer, &there)));
   }
   if (there.present()) return absl::OkStatus();
   part.set_offset(there.offset());
   if (lseek(fd, there.offset(), SEEK_SET) < 0) return ErrnoStatus(errno, local);
   Call call(SendTime(digest.bytes), stop);
   v1::PutFileReply reply;
-  const auto parts = stub_->PutFile(call.context(), &reply);
+  const auto parts = stub().PutFile(call.context(), &reply);
   bool more = parts->Write(part);
   part.clear_file();
   std::string& content = *part.mutable_content();
@@ -194,10 +201,11 @@ absl::Status FileClient::Send(const std::string& job, const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RemoteFiles>> ConnectFiles(const std::string& address,
-                                                          const ChannelSecurity& security) {
-  ASSIGN_OR_RETURN(const auto channel, MakeCoordinatorChannel(address, security));
-  return std::make_unique<FileClient>(channel);
+absl::StatusOr<std::unique_ptr<RemoteFiles>> ConnectFiles(const std::string& addresses,
+                                                          const ChannelSecurity& security,
+                                                          std::function<size_t()> current) {
+  ASSIGN_OR_RETURN(const auto channels, MakeCoordinatorChannels(addresses, security));
+  return std::make_unique<FileClient>(channels, std::move(current));
 }
 
 }  // namespace traind::worker

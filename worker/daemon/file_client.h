@@ -3,6 +3,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,8 +13,10 @@
 namespace traind::worker {
 
 // Connects when it is first used, and again whenever it must; every call has a time limit that
-// grows with the file. Errors: those of MakeChannelCredentials.
-absl::StatusOr<std::unique_ptr<RemoteFiles>> ConnectFiles(const std::string& address,
-                                                          const ChannelSecurity& security);
+// grows with the file. current: which of the addresses a call goes to, from 0 on; any thread calls
+// it. Errors: those of MakeChannelCredentials.
+absl::StatusOr<std::unique_ptr<RemoteFiles>> ConnectFiles(const std::string& addresses,
+                                                          const ChannelSecurity& security,
+                                                          std::function<size_t()> current);
 
 }  // namespace traind::worker

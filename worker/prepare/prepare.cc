@@ -427,7 +427,8 @@ absl::Status PrepareProgram(const rank_protocol::Prepare& task, const UserProgra
 }  // namespace
 
 void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const SendMessage& send) {
-  KeepToDataRoots(task.data_roots);
+  KeepToDataRoots(task.data_roots, {absl::StrCat(task.state_dir, "/jobs"),
+                                    absl::StrCat(task.state_dir, "/", CacheDir())});
   const auto whole = plain::FromJson<plain::JobSpec>(task.spec_json);
   const auto program = whole.ok() ? UserProgramOf(*whole) : std::nullopt;
   if (program.has_value() && !program->answers_rows) {

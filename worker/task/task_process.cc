@@ -13,6 +13,7 @@
 
 #include "common/base/data_roots.h"
 #include "common/base/engine_version.h"
+#include "common/base/job_layout.h"
 #include "common/base/log.h"
 #include "worker/task/failure.h"
 #include "worker/task/fold_trainer.h"
@@ -133,7 +134,8 @@ void TaskProcess::Accept(const rank_protocol::Train& train) {
 }
 
 void TaskProcess::Accept(const rank_protocol::Predict& predict) {
-  KeepToDataRoots(predict.data_roots);
+  KeepToDataRoots(predict.data_roots, {absl::StrCat(predict.state_dir, "/jobs"),
+                                       absl::StrCat(predict.state_dir, "/", CacheDir())});
   Task task;
   task.attempt = predict.attempt;
   task.what = absl::StrCat("job ", predict.job, ": predict a file");

@@ -45,6 +45,24 @@ class ConfigTest : public testing::Test {
   std::string folder_, state_;
 };
 
+TEST_F(ConfigTest, AStandbyNeedsAnArchiveAndARestoreAnother) {
+  const std::vector<std::string> base = {"--state", state_, "--data-root", folder_};
+  const auto with = [&base](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return Parse(std::move(more));
+  };
+  EXPECT_THAT(with({"--standby"}).err, HasSubstr("it needs --artifacts"));
+  EXPECT_THAT(with({"--restore", folder_ + "/none"}).err, HasSubstr("--restore"));
+  EXPECT_THAT(with({"--restore", folder_, "--artifacts", folder_}).err, HasSubstr("its own way"));
+  EXPECT_THAT(with({"--artifacts", folder_, "--takeover-after", "5ms"}).err,
+              HasSubstr("1s to 10m"));
+  const Result right = with({"--artifacts", folder_ + "/a", "--standby", "--takeover-after", "9s"});
+  ASSERT_FALSE(right.flags.exit_code) << right.err;
+  EXPECT_EQ(right.flags.config.artifacts, folder_ + "/a");
+  EXPECT_TRUE(right.flags.config.standby);
+  EXPECT_EQ(right.flags.config.takeover_after, absl::Seconds(9));
+}
+
 TEST_F(ConfigTest, TheFlagsOfTheReadmeAreTaken) {
   const Result result = Parse({"--standalone", "--state", state_, "--listen", "127.0.0.1:0",
                                "--data-root", folder_, "--data-root", "/", "--slots", "3"});

@@ -80,6 +80,27 @@ TEST(WorkerGatewayTest, AWorkerWithAnotherEngineIsRefusedInWords) {
   EXPECT_TRUE(house.gateway().Workers().empty());
 }
 
+TEST(WorkerGatewayTest, AWorkerThatHasHeardOfALaterEpochIsRefused) {
+  WorkerGatewayOptions options;
+  options.epoch = 3;
+  RpcHouse house(options);
+  EXPECT_EQ(ScriptedWorker(house, "w1", 1).welcome().epoch(), 3);
+  grpc::ClientContext context;
+  const auto stub = v1::WorkerService::NewStub(house.Connect());
+  const auto stream = stub->Attach(&context);
+  v1::WorkerMessage message;
+  message.mutable_hello()->set_worker_id("w2");
+  message.mutable_hello()->set_boot_id("boot-1");
+  message.mutable_hello()->set_engine(kEngineVersion);
+  message.mutable_hello()->set_epoch(4);
+  stream->Write(message);
+  M answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  const grpc::Status refused = stream->Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), testing::HasSubstr("was succeeded"));
+}
+
 TEST(WorkerGatewayTest, AWorkerIsToldBelowWhichFoldersDataLie) {
   WorkerGatewayOptions options;
   options.data_roots = {"/data", "/more"};

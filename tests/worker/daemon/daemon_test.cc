@@ -451,6 +451,35 @@ TEST_F(DaemonTest, ASocketPathMayBeLongerThanASocketAddress) {
   close(folder);
 }
 
+TEST_F(DaemonTest, ItFindsTheTraindThatTookOverAndLeavesAnEarlierOneThatComesBack) {
+  FakeCoordinator first("127.0.0.1:0"), second("127.0.0.1:0");
+  first.set_epoch(1);
+  second.set_epoch(2);
+  first.Start();
+  second.Start();
+  second.Stop();
+  options_.coordinator = absl::StrCat(first.address(), ",", second.address());
+  options_.standalone = true;  // no files travel
+  options_.idle_exit = absl::Minutes(10);
+  StartDaemon();
+  ASSERT_TRUE(first.WaitForHellos(1));
+  EXPECT_EQ(first.hellos()[0].epoch(), 0);
+  first.Stop();
+  second.Start();
+  ASSERT_TRUE(second.WaitForHellos(1));
+  EXPECT_EQ(second.hellos()[0].epoch(), 1);
+  second.Stop();
+  first.Start();
+  // It is welcomed there by a traind of an earlier epoch, and goes on looking.
+  ASSERT_TRUE(first.WaitForHellos(2));
+  EXPECT_EQ(first.hellos()[1].epoch(), 2);
+  second.Start();
+  ASSERT_TRUE(second.WaitForHellos(2));
+  second.Send(Start(7, R"({"script":["started"]})"));
+  EXPECT_TRUE(second.WaitFor([](const auto& messages) { return !messages.empty(); }));
+  EXPECT_TRUE(first.messages().empty());
+}
+
 TEST_F(DaemonTest, ATraindThatDoesNotWelcomeGetsNoFacts) {
   coordinator_->Start();
   coordinator_->set_welcomes(false);

@@ -11,11 +11,16 @@ constexpr std::chrono::seconds kPatience(20);
 
 void FakeCoordinator::Start() {
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+  int port = 0;
+  builder.AddListeningPort(address_, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(this);
   // A stream that is not read is full after 64 KiB, or gRPC lets it hold more and more.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   server_ = builder.BuildAndStart();
+  if (const size_t end = address_.rfind(":0");
+      end != std::string::npos && end + 2 == address_.size()) {
+    address_ = address_.substr(0, end + 1) + std::to_string(port);
+  }
 }
 
 void FakeCoordinator::Stop() {
@@ -39,6 +44,7 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
       context_ = context;
       reply.mutable_welcome()->set_lease_ms(15'000);
       reply.mutable_welcome()->set_heartbeat_ms(20);
+      reply.mutable_welcome()->set_epoch(epoch_);
       if (welcomes_) stream->Write(reply);
     } else if (message.has_heartbeat()) {
       heartbeat_ = message.heartbeat();
@@ -60,6 +66,11 @@ grpc::Status FakeCoordinator::Attach(grpc::ServerContext* context, Stream* strea
   if (stream_ == stream) stream_ = nullptr;
   changed_.notify_all();
   return grpc::Status::OK;
+}
+
+void FakeCoordinator::set_epoch(int64_t epoch) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  epoch_ = epoch;
 }
 
 void FakeCoordinator::set_acks(bool on) {

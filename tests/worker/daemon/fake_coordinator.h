@@ -25,6 +25,10 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   // Breaks the stream, as a kill does.
   void Stop();
 
+  // As it was given, with the port that was taken instead of 0. REQUIRES: Start was called once.
+  const std::string& address() const { return address_; }
+  // The epoch that Welcome tells.
+  void set_epoch(int64_t epoch);
   // Whether facts are acknowledged as they come (default).
   void set_acks(bool on);
   // Whether Welcome is sent (default).
@@ -59,12 +63,13 @@ class FakeCoordinator final : public v1::WorkerService::Service {
   grpc::Status Attach(grpc::ServerContext* context, Stream* stream) override;
   bool Await(std::unique_lock<std::mutex>& lock, const std::function<bool()>& condition);
 
-  const std::string address_;
+  std::string address_;
   std::unique_ptr<grpc::Server> server_;
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   bool acks_ = true;
+  int64_t epoch_ = 0;
   bool welcomes_ = true;
   bool reads_ = true;
   bool ended_ = false;
