@@ -103,7 +103,7 @@ std::string CompleteCommon(const Verb& known, RawArguments& raw) {
     if (!timeout.ok()) return absl::StrCat("--timeout ", timeout.status().message());
     arguments.timeout = *timeout;
   }
-  if (const absl::Status server = CheckHostPort(arguments.server, 1); !server.ok()) {
+  if (const absl::Status server = CheckHostPorts(arguments.server, 1); !server.ok()) {
     return absl::StrCat("--server ", server.message());
   }
   return CompleteFormat(known, raw);

@@ -46,7 +46,7 @@ int Set(const std::vector<std::string>& words, ContextFile file, Environment& en
     const std::string key = words[i].substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
     if (key == "server") {
-      const absl::Status valid = CheckHostPort(value, 1);
+      const absl::Status valid = CheckHostPorts(value, 1);
       if (!valid.ok()) return Fail(environment, absl::StrCat("server ", valid.message()));
       context.server = value;
     } else if (key == "output") {

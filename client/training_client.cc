@@ -2,6 +2,7 @@
 
 #include <absl/random/random.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/time/clock.h>
 #include <grpcpp/grpcpp.h>
 
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "common/wire/channel_credentials.h"
 #include "common/wire/status_details.h"
@@ -116,10 +118,28 @@ absl::Duration Backoff::Next() {
 }
 
 struct TrainingClient::Connection {
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::TrainingService::Stub> stub;
+  // One for each address. Calls that are under way keep those that they began with.
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  std::vector<std::unique_ptr<v1::TrainingService::Stub>> stubs;
+  size_t at = 0;
   absl::Status secured;  // whether the files of TLS and the token were read
   bool made = false;     // it has been connected at least once
+
+  grpc::Channel& channel() { return *channels[at]; }
+  v1::TrainingService::Stub& stub() { return *stubs[at]; }
+  bool several() const { return channels.size() > 1; }
+  // Another traind may serve at the next address.
+  void MoveOn() { at = (at + 1) % channels.size(); }
+  // Looks at one address after the other; false: nobody answers at any of them.
+  bool Find(absl::Duration patience, const Clock& clock) {
+    constexpr absl::Duration kEach = absl::Milliseconds(500);
+    const absl::Duration end = clock.MonotonicNow() + patience;
+    while (!channel().WaitForConnected(GrpcDeadline(kEach))) {
+      if (clock.MonotonicNow() >= end) return false;
+      MoveOn();
+    }
+    return true;
+  }
 };
 
 TrainingClient::TrainingClient(Options options, const Clock& clock)
@@ -139,10 +159,12 @@ TrainingClient::Connection& TrainingClient::connection() {
     connection_ = std::make_unique<Connection>();
     auto credentials = MakeChannelCredentials({options_.tls_dir, options_.token_file, false});
     connection_->secured = credentials.status();
-    connection_->channel = grpc::CreateCustomChannel(
-        options_.server, credentials.ok() ? *credentials : grpc::InsecureChannelCredentials(),
-        arguments);
-    connection_->stub = v1::TrainingService::NewStub(connection_->channel);
+    for (const std::string& server :
+         std::vector<std::string>(absl::StrSplit(options_.server, ','))) {
+      connection_->channels.push_back(grpc::CreateCustomChannel(
+          server, credentials.ok() ? *credentials : grpc::InsecureChannelCredentials(), arguments));
+      connection_->stubs.push_back(v1::TrainingService::NewStub(connection_->channels.back()));
+    }
   }
   return *connection_;
 }
@@ -157,10 +179,15 @@ absl::Status TrainingClient::Connect() {
   Connection& to = connection();
   if (to.made || !to.secured.ok()) return to.secured;
   const absl::Duration patience = std::min(options_.connect, options_.call);
+  if (to.several()) {
+    to.made = to.Find(patience, clock_);
+    if (to.made) return absl::OkStatus();
+    return Named(absl::UnavailableError("no answer in " + absl::FormatDuration(patience)));
+  }
   // A traind that starts again listens within that.
   constexpr absl::Duration kStart = absl::Seconds(1);
   const absl::Duration first = std::min(patience, kStart);
-  if (to.channel->WaitForConnected(GrpcDeadline(first))) {
+  if (to.channel().WaitForConnected(GrpcDeadline(first))) {
     to.made = true;
     return absl::OkStatus();
   }
@@ -168,12 +195,12 @@ absl::Status TrainingClient::Connect() {
   grpc::ClientContext context;
   context.set_deadline(GrpcDeadline(absl::Milliseconds(200)));
   v1::Job job;
-  const grpc::Status why = to.stub->GetJob(&context, v1::GetJobRequest(), &job);
+  const grpc::Status why = to.stub().GetJob(&context, v1::GetJobRequest(), &job);
   if (why.error_code() == grpc::StatusCode::UNAVAILABLE) {
     return Named(absl::UnavailableError(why.error_message()));
   }
   // A machine that is far away or busy may need longer.
-  if (to.channel->WaitForConnected(GrpcDeadline(patience - first))) {
+  if (to.channel().WaitForConnected(GrpcDeadline(patience - first))) {
     to.made = true;
     return absl::OkStatus();
   }
@@ -189,7 +216,7 @@ absl::StatusOr<Reply> TrainingClient::Call(Method method, const Request& request
     grpc::ClientContext context;
     context.set_deadline(GrpcDeadline(options_.call - (clock_.MonotonicNow() - start)));
     Reply reply;
-    const grpc::Status status = (connection().stub.get()->*method)(&context, request, &reply);
+    const grpc::Status status = (connection().stub().*method)(&context, request, &reply);
     if (status.ok()) return reply;
     const absl::Duration wait = backoff.Next();
     if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
@@ -197,6 +224,10 @@ absl::StatusOr<Reply> TrainingClient::Call(Method method, const Request& request
       return Named(FromGrpcWithDetails(status));
     }
     absl::SleepFor(wait);
+    if (connection().several()) {
+      connection().MoveOn();
+      connection().Find(options_.call - (clock_.MonotonicNow() - start), clock_);
+    }
   }
 }
 
@@ -240,7 +271,8 @@ absl::StatusOr<v1::Job> TrainingClient::GetJobOnce(const std::string& id, absl::
   v1::GetJobRequest request;
   request.set_id(id);
   v1::Job job;
-  const grpc::Status status = connection().stub->GetJob(&context, request, &job);
+  const grpc::Status status = connection().stub().GetJob(&context, request, &job);
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) connection().MoveOn();
   if (!status.ok()) return Named(FromGrpcWithDetails(status));
   return job;
 }
@@ -269,7 +301,7 @@ absl::Status TrainingClient::EachPage(v1::ListJobsRequest request,
     grpc::CompletionQueue queue;
     v1::ListJobsReply next;
     grpc::Status status;
-    const auto call = connection().stub->AsyncListJobs(&context, request, &queue);
+    const auto call = connection().stub().AsyncListJobs(&context, request, &queue);
     call->Finish(&next, &status, nullptr);
     on_page(*std::move(page));
     void* tag;
@@ -364,7 +396,7 @@ std::unique_ptr<JobWatch> TrainingClient::WatchJob(const std::string& id, int64_
   v1::WatchJobRequest request;
   request.set_id(id);
   request.set_since_version(since_version);
-  return std::make_unique<GrpcJobWatch>(*connection().stub, request);
+  return std::make_unique<GrpcJobWatch>(connection().stub(), request);
 }
 
 template <typename Request, typename Reply, typename Method>
@@ -378,7 +410,7 @@ absl::Status TrainingClient::ReadStream(Method method, Request& request, absl::D
   while (true) {
     grpc::ClientContext context;
     context.set_deadline(GrpcDeadline(limit - (clock_.MonotonicNow() - start)));
-    auto reader = (connection().stub.get()->*method)(&context, request);
+    auto reader = (connection().stub().*method)(&context, request);
     Reply reply;
     bool ended = false;
     while (!ended && reader->Read(&reply)) {
@@ -474,7 +506,7 @@ absl::StatusOr<FetchedFile> TrainingClient::FetchArtifact(
   request.set_name(name);
   grpc::ClientContext context;
   context.set_deadline(GrpcDeadline(limit - (clock_.MonotonicNow() - start)));
-  auto reader = connection().stub->FetchArtifact(&context, request);
+  auto reader = connection().stub().FetchArtifact(&context, request);
   v1::FetchArtifactReply reply;
   FetchedFile file;
   int64_t received = 0;

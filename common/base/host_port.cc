@@ -2,7 +2,10 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
+
+#include "common/base/status_macros.h"
 
 namespace traind {
 
@@ -18,6 +21,13 @@ absl::Status CheckHostPort(absl::string_view address, int least_port) {
     return absl::InvalidArgumentError(absl::StrCat("'", address, "': '", address.substr(colon + 1),
                                                    "' is not a port from ", least_port, " to ",
                                                    kMostPort));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHostPorts(absl::string_view addresses, int least_port) {
+  for (const absl::string_view address : absl::StrSplit(addresses, ',')) {
+    RETURN_IF_ERROR(CheckHostPort(address, least_port));
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,9 @@ namespace traind {
 // InvalidArgument: "'localhost' is not HOST:PORT".
 absl::Status CheckHostPort(absl::string_view address, int least_port);
 
+// Checks HOST:PORT or several of them with commas in between. Errors: as CheckHostPort.
+absl::Status CheckHostPorts(absl::string_view addresses, int least_port);
+
 // The host of HOST:PORT, without the brackets of "[::1]:7070".
 std::string HostOf(absl::string_view address);
 

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr char kMagic[] = "traind-archived-1";
 constexpr absl::Duration kLookEvery = absl::Milliseconds(200);
+constexpr absl::Duration kAfterAnError = absl::Seconds(1);
 constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 
 std::string Database(const std::string& dir) { return absl::StrCat(dir, "/", kDatabaseFile); }
@@ -153,7 +154,7 @@ absl::Status Tenure::Wait() {
     if (ours.ok() && *ours) return absl::OkStatus();
     if (!ours.ok()) TRAIND_LOG(WARNING) << "the archive cannot be read: " << ours.status();
     if (options_.stop()) return absl::CancelledError("told to stop");
-    absl::SleepFor(kLookEvery);
+    absl::SleepFor(ours.ok() ? kLookEvery : kAfterAnError);
   }
 }
 

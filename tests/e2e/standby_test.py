@@ -71,6 +71,7 @@ def _():
         later = house.json("submit", "-f", os.path.join(desk, "job.yaml"), "--upload")["id"]
         one.end(signal.SIGKILL)
         two.until("ready")
+        house.server = f"{one.address},{two.address}"  # trainctl looks where one is, too
         assert {j["id"] for j in house.json("list")["jobs"]} == {job, later}
         # It is the same process that trains on.
         attempts = {a["id"] for a in house.job(job)["attempts"]}
