@@ -110,6 +110,101 @@ void NoteOutcome(const v1::SubmitOutcome& outcome, size_t index,
   done.jobs.push_back(std::move(job));
 }
 
+// One `submit --array`.
+class ArraySubmission {
+ public:
+  ArraySubmission(const Arguments& arguments, Environment& environment,
+                  const std::vector<std::vector<ArraySetting>>& jobs)
+      : arguments_(arguments),
+        environment_(environment),
+        jobs_(jobs),
+        request_(arguments.request_id.empty() ? RandomRequestId() : arguments.request_id),
+        // The same request is the same array.
+        array_(arguments.request_id.empty() ? request_.substr(0, 12) : arguments.request_id),
+        lanes_(static_cast<size_t>(arguments.at_once.value_or(0))),
+        client_(MakeClient(arguments, environment)) {}
+
+  // The exit code.
+  int Run() {
+    while (done_.ids.size() < jobs_.size()) {
+      v1::SubmitBatchRequest batch;
+      if (const int code = Fill(batch); code != kExitOk) return code;
+      if (const int code = Send(batch); code != kExitOk) return code;
+    }
+    Tell();
+    return done_.refused > 0 ? kExitError : kExitOk;
+  }
+
+ private:
+  // Adds the next Jobs. With lanes each Job waits for the one before it in its lane, which has to
+  // be there.
+  int Fill(v1::SubmitBatchRequest& batch) {
+    const size_t first = done_.ids.size();
+    const size_t most = lanes_ > 0 ? std::min(lanes_ - first % lanes_, kMostInBatch) : kMostInBatch;
+    size_t bytes = 0;
+    for (size_t i = first; i < jobs_.size() && i < first + most; ++i) {
+      if (const int code = Add(i, batch); code != kExitOk) return code;
+      bytes += batch.submits(batch.submits_size() - 1).ByteSizeLong();
+      if (bytes > kMostBytesInBatch) break;
+    }
+    return kExitOk;
+  }
+
+  int Add(size_t index, v1::SubmitBatchRequest& batch) {
+    const std::string before = lanes_ > 0 && index >= lanes_ ? done_.ids[index - lanes_] : "";
+    SpecInput input;
+    if (!LoadSpec(ArgumentsOf(arguments_, array_, index, jobs_[index], before), environment_,
+                  done_.ids.empty() ? "nothing submitted" : "no more of the array are submitted",
+                  input)) {
+      return kExitUsage;
+    }
+    if (index == 0 && arguments_.upload) {
+      const absl::Status sent = UploadFilesOf(input.read.spec, client_, environment_);
+      if (!sent.ok()) return ReportRefusal(environment_, input, sent, "nothing submitted");
+    }
+    v1::SubmitRequest& submit = *batch.add_submits();
+    *submit.mutable_spec() = std::move(input.read.spec);
+    submit.set_spec_text(std::move(input.text));
+    submit.set_owner(arguments_.owner);
+    submit.set_request_id(absl::StrCat(request_, "-", index));
+    return kExitOk;
+  }
+
+  int Send(const v1::SubmitBatchRequest& batch) {
+    const auto reply = client_.SubmitBatch(batch);
+    if (!reply.ok()) {
+      environment_.err << "trainctl: " << done_.ids.size() << " of " << jobs_.size()
+                       << " Jobs of the array were submitted; the same command with --request-id "
+                       << Printable(request_, 200) << " goes on with it\n";
+      return ReportError(environment_, reply.status());
+    }
+    for (const v1::SubmitOutcome& outcome : reply->outcomes()) {
+      NoteOutcome(outcome, done_.ids.size(), jobs_[done_.ids.size()], environment_, done_);
+    }
+    if (reply->outcomes_size() == batch.submits_size()) return kExitOk;
+    return ReportError(environment_, absl::InternalError("traind answered only a part of a batch"));
+  }
+
+  void Tell() {
+    if (arguments_.json) {
+      environment_.out << nlohmann::json({{"array", array_}, {"jobs", done_.jobs}}).dump(1) << "\n";
+      return;
+    }
+    environment_.out << "array " << Printable(array_) << ": " << done_.jobs.size() << " Jobs, "
+                     << done_.created << " new\n";
+    SuggestNext(arguments_, environment_,
+                {"list --array " + Printable(array_), "wait --array " + Printable(array_)});
+  }
+
+  const Arguments& arguments_;
+  Environment& environment_;
+  const std::vector<std::vector<ArraySetting>>& jobs_;
+  const std::string request_, array_;
+  const size_t lanes_;  // of Jobs that run one after the other; 0: all may run at once
+  TrainingClient client_;
+  Submitted done_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::vector<ArraySetting>>> ExpandArray(
@@ -145,65 +240,7 @@ int SubmitArray(const Arguments& arguments, Environment& environment) {
     environment.err << "trainctl: --array " << jobs.status().message() << "\n";
     return kExitUsage;
   }
-  const std::string request =
-      arguments.request_id.empty() ? RandomRequestId() : arguments.request_id;
-  // The same request is the same array.
-  const std::string array =
-      arguments.request_id.empty() ? request.substr(0, 12) : arguments.request_id;
-  const size_t lanes = static_cast<size_t>(arguments.at_once.value_or(0));
-  TrainingClient client = MakeClient(arguments, environment);
-  Submitted done;
-  while (done.ids.size() < jobs->size()) {
-    v1::SubmitBatchRequest batch;
-    size_t bytes = 0;
-    const size_t first = done.ids.size();
-    // With lanes, each Job waits for the one before it in its lane, which has to be there.
-    const size_t most = lanes > 0 ? std::min(lanes - first % lanes, kMostInBatch) : kMostInBatch;
-    for (size_t i = first; i < jobs->size() && i < first + most; ++i) {
-      const std::string before = lanes > 0 && i >= lanes ? done.ids[i - lanes] : "";
-      SpecInput input;
-      const Arguments one = ArgumentsOf(arguments, array, i, (*jobs)[i], before);
-      if (!LoadSpec(one, environment,
-                    first == 0 ? "nothing submitted" : "no more of the array are submitted",
-                    input)) {
-        return kExitUsage;
-      }
-      if (i == 0 && arguments.upload) {
-        const absl::Status sent = UploadFilesOf(input.read.spec, client, environment);
-        if (!sent.ok()) return ReportRefusal(environment, input, sent, "nothing submitted");
-      }
-      v1::SubmitRequest& submit = *batch.add_submits();
-      *submit.mutable_spec() = std::move(input.read.spec);
-      submit.set_spec_text(std::move(input.text));
-      submit.set_owner(arguments.owner);
-      submit.set_request_id(absl::StrCat(request, "-", i));
-      bytes += submit.ByteSizeLong();
-      if (bytes > kMostBytesInBatch) break;
-    }
-    const auto reply = client.SubmitBatch(batch);
-    if (!reply.ok()) {
-      environment.err << "trainctl: " << done.ids.size() << " of " << jobs->size()
-                      << " Jobs of the array were submitted; the same command with --request-id "
-                      << Printable(request, 200) << " goes on with it\n";
-      return ReportError(environment, reply.status());
-    }
-    for (const v1::SubmitOutcome& outcome : reply->outcomes()) {
-      NoteOutcome(outcome, done.ids.size(), (*jobs)[done.ids.size()], environment, done);
-    }
-    if (reply->outcomes_size() != batch.submits_size()) {
-      return ReportError(environment,
-                         absl::InternalError("traind answered only a part of a batch"));
-    }
-  }
-  if (arguments.json) {
-    environment.out << nlohmann::json({{"array", array}, {"jobs", done.jobs}}).dump(1) << "\n";
-  } else {
-    environment.out << "array " << Printable(array) << ": " << done.jobs.size() << " Jobs, "
-                    << done.created << " new\n";
-    SuggestNext(arguments, environment,
-                {"list --array " + Printable(array), "wait --array " + Printable(array)});
-  }
-  return done.refused > 0 ? kExitError : kExitOk;
+  return ArraySubmission(arguments, environment, *jobs).Run();
 }
 
 absl::StatusOr<std::vector<v1::Job>> JobsOfArray(TrainingClient& client, const std::string& array) {

@@ -368,6 +368,17 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--restore", config.restore_from,
                  "first make the state folder of a copy of these --artifacts; it must have no "
                  "database yet");
+  app.add_option_function<std::string>(
+      "--scrub-every",
+      [&config](const std::string& text) {
+        const absl::Status read = ReadDurationOrNever("--scrub-every", text, &config.scrub_every);
+        if (!read.ok()) throw CLI::ValidationError(std::string(read.message()));
+        if (config.scrub_every < absl::Seconds(1)) {
+          throw CLI::ValidationError("--scrub-every is at least 1s");
+        }
+      },
+      "how often checkpoints and standing predictions are read, to find what was damaged on the "
+      "disk (default 6h); never");
   app.add_flag("--accept-loss", config.accept_loss,
                "start with a database that lacks acknowledged changes, and give those up");
   app.add_option("--log-level", level, "info, warning or error")

@@ -46,11 +46,12 @@ struct Config {
   bool programs = false;                 // Jobs may run programs of their users
   std::set<std::string> program_owners;  // whose Jobs; empty: all
   std::string on_end;                    // absolute path of a program; empty: none
-  RetentionLimits retention;             // bytes: kNoLimit where disk_share counts
-  double disk_share = 0.25;              // of its file system, that the state folder may take
-  bool accept_loss = false;              // see SqliteStoreOptions
-  std::string artifacts;                 // absolute; empty: no archive
-  bool standby = false;                  // waits for the archive; needs artifacts
+  absl::Duration scrub_every = absl::Hours(6);
+  RetentionLimits retention;  // bytes: kNoLimit where disk_share counts
+  double disk_share = 0.25;   // of its file system, that the state folder may take
+  bool accept_loss = false;   // see SqliteStoreOptions
+  std::string artifacts;      // absolute; empty: no archive
+  bool standby = false;       // waits for the archive; needs artifacts
   absl::Duration takeover_after = absl::Seconds(6);
   std::string restore_from;  // absolute: the artifacts of which the state folder is made first
   LogLevel log_level = LogLevel::kInfo;

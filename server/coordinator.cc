@@ -138,13 +138,17 @@ absl::Status Coordinator::Load(const Config& config) {
   collector_ = std::make_unique<Collector>(retention, loop_.get(), store_.get());
   ScrubberOptions scrub;
   scrub.state_dir = config.state_dir;
+  scrub.every = config.scrub_every;
   scrubber_ = std::make_unique<Scrubber>(
       scrub,
       [this](const std::string& id) {
         const std::shared_ptr<const Job> job = loop_->views().Find(id).job;
         return job != nullptr && !IsTerminal(job->state);
       },
-      [](const DamagedFile& file) { TRAIND_LOG(WARNING) << Text(file); });
+      [this](const DamagedFile& file) {
+        TRAIND_LOG(WARNING) << Text(file);
+        loop_->Post(FileDamaged{file.job, absl::StrCat(file.path, ": ", file.why)});
+      });
   calls_ = std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(),
                                            intake_.get(), gateway_.get(), collector_.get());
   service_ =

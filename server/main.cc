@@ -11,6 +11,7 @@
 #include <iostream>
 #include <string>
 
+#include "common/base/descriptors.h"
 #include "common/base/log.h"
 #include "common/base/log_format.h"
 #include "common/base/service_manager.h"
@@ -75,6 +76,7 @@ int Run(const Config& config) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  RaiseDescriptorLimit();
   const ServiceManager manager = Manager();
 
   if (!config.restore_from.empty()) {

@@ -52,7 +52,8 @@ absl::StatusOr<FileLock> FileLock::Acquire(const std::string& path) {
 
 bool FileLock::IsHeld(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return false;
+  // Without descriptors or memory nobody can tell, and a Worker must not be taken for dead.
+  if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
   // The lock is shared, so that two processes that look do not take each other for a holder.
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(fd);

@@ -26,7 +26,8 @@ class FileLock {
   // Creates the file if needed and writes this process's pid into it. Aborted: another process,
   // whose pid the message names, holds it.
   static absl::StatusOr<FileLock> Acquire(const std::string& path);
-  // Whether some process holds it. A missing file is not held.
+  // Whether some process holds it. A missing file is not held. Where no descriptor is
+  // left to look at it, it counts as held.
   static bool IsHeld(const std::string& path);
   // Returns the pid that the holder wrote; 0: none.
   static pid_t Holder(const std::string& path);

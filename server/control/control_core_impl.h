@@ -124,6 +124,7 @@ class ControlCore::Impl {
   static std::string AfterText(const Job& job);
 
   // ---- retention.cc ----
+  void Handle(FileDamaged& event);
   void Handle(Pin& event);
   void Handle(DeleteJob& event);
   void Handle(PurgeJob& event);

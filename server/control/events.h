@@ -112,6 +112,11 @@ struct ForgetHistory {
   CallId call = 0;
   std::string job;
 };
+// A file of the Job does not fit its digest; the Job may be over.
+struct FileDamaged {
+  std::string job;
+  std::string detail;  // the file and what became of it
+};
 
 // A Worker's stream. `session` grows with every stream that is opened, so that the
 // end of an old stream does not hide a new one.
@@ -180,10 +185,11 @@ struct Reused {
 // and ends; Workers of a cluster go on.
 struct ShutdownRequested {};
 
-using Event = std::variant<Submit, Finish, Cancel, Pause, Resume, Update, Propose, SetQuota,
-                           RemoveQuota, ListQuotas, UpdateWorker, Pin, DeleteJob, PurgeJob,
-                           ForgetHistory, WorkerAttached, WorkerHeartbeat, WorkerDetached,
-                           WorkerDied, GangReady, WorkerFact, Published, Reused, ShutdownRequested>;
+using Event =
+    std::variant<Submit, Finish, Cancel, Pause, Resume, Update, Propose, SetQuota, RemoveQuota,
+                 ListQuotas, UpdateWorker, Pin, DeleteJob, PurgeJob, ForgetHistory, FileDamaged,
+                 WorkerAttached, WorkerHeartbeat, WorkerDetached, WorkerDied, GangReady, WorkerFact,
+                 Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 

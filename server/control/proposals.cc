@@ -22,10 +22,7 @@ int FindTrial(const Spec& spec, const Property& property) {
 }  // namespace
 
 absl::Status ControlCore::Impl::TakesProposals(const Job& job) const {
-  if (!AsksClients(job.spec.search)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", job.id, " takes no proposals: its spec has no search.method: ask"));
-  }
+  if (!AsksClients(job.spec.search)) return NoProposals(job.id);
   if (job.state == JobState::kFinalizing || StopsTraining(job)) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id, " is making its last prediction; it tries nothing more"));

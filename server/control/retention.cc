@@ -1,5 +1,7 @@
-// Deleting and pinning Jobs that are over.
+// Deleting and pinning Jobs that are over, and damage of their files.
 #include <absl/strings/str_cat.h>
+
+#include <utility>
 
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -69,6 +71,10 @@ void ControlCore::Impl::Handle(PurgeJob& event) {
 void ControlCore::Impl::Handle(ForgetHistory& event) {
   turn_.mutations.forgotten.push_back(event.job);
   Answer(event.call, absl::OkStatus(), nullptr);
+}
+
+void ControlCore::Impl::Handle(FileDamaged& event) {
+  turn_.mutations.remarks.push_back({event.job, now_, "damaged", std::move(event.detail)});
 }
 
 void ControlCore::Impl::Handle(Pin& event) {

@@ -16,7 +16,9 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/descriptors.h"
 #include "common/base/durable_file.h"
+#include "common/base/listen.h"
 #include "common/base/status_macros.h"
 #include "common/base/tls_files.h"
 #include "server/http/error_json.h"
@@ -253,6 +255,7 @@ struct HttpCallbacks {
     made->socket =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     made->receive_by = SystemClock().MonotonicNow() + server.options_.receive_within;
+    if (IsReservedDescriptor(made->socket)) shutdown(made->socket, SHUT_RDWR);
     *context = made.get();
     server.connections_[made.get()] = std::move(made);
   }
@@ -296,45 +299,11 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerO
   const std::string host = options.address.substr(0, colon);
   std::unique_ptr<HttpServer> server(
       new HttpServer(options, Guard(host, options.names), std::move(handler)));
-  RETURN_IF_ERROR(server->Open(host, options.address.substr(colon + 1)));
+  ASSIGN_OR_RETURN(const Listener listener, ListenOn(options.address));
+  server->port_ = listener.port;
+  RETURN_IF_ERROR(server->StartDaemon(listener.fd));
   server->sweeper_ = std::thread([raw = server.get()] { raw->CloseSlowOnes(); });
   return server;
-}
-
-absl::Status HttpServer::Open(const std::string& host, const std::string& port) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  std::string name = host;
-  if (absl::StartsWith(name, "[") && absl::EndsWith(name, "]")) {
-    name = name.substr(1, name.size() - 2);
-  }
-  if (const int error = getaddrinfo(name.c_str(), port.c_str(), &hints, &found); error != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--http ", options_.address, ": ", gai_strerror(error)));
-  }
-  const auto free_found = absl::MakeCleanup([found] { freeaddrinfo(found); });
-  const int listener =
-      socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, found->ai_protocol);
-  if (listener < 0) return ErrnoStatus(errno, "socket");
-  const int on = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(listener, found->ai_addr, found->ai_addrlen) != 0 || listen(listener, 128) != 0) {
-    const absl::Status failed = ErrnoStatus(errno, "");
-    close(listener);
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.address,
-                                               ": another program has the port, or it "
-                                               "is not ours (",
-                                               failed.message(), ")"));
-  }
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  getsockname(listener, reinterpret_cast<sockaddr*>(&bound), &size);
-  port_ = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
-                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
-  return StartDaemon(listener);
 }
 
 absl::Status HttpServer::StartDaemon(int listener) {

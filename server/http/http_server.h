@@ -57,7 +57,6 @@ class HttpServer {
   struct Connection;
 
   HttpServer(HttpServerOptions options, Guard guard, Handler handler);
-  absl::Status Open(const std::string& host, const std::string& port);
   absl::Status StartDaemon(int listener);
   void CloseSlowOnes();
   // An error that the server itself answers with, or nullptr.

@@ -122,9 +122,8 @@ void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec
       table.classes = static_cast<int>(sample->distinct);
     }
   }
-  std::vector<v1::TrialSpec> trials = beside
-                                          ? ProgramAndPortfolio(resolved, asked.train(), table)
-                                          : MakePortfolio(resolved, asked.train(), table);
+  std::vector<v1::TrialSpec> trials = beside ? ProgramAndPortfolio(resolved, asked.train(), table)
+                                             : MakePortfolio(resolved, asked.train(), table);
   // A Job that goes on from another one keeps that one's settings, by whose numbers models are
   // known.
   if (asked.from().empty()) resolved.clear_trials();

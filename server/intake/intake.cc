@@ -1,27 +1,23 @@
 #include "server/intake/intake.h"
 
-#include <absl/algorithm/container.h>
-#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 #include <google/protobuf/util/time_util.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "common/base/bytes_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
-#include "common/base/engine_version.h"
 #include "common/base/status_macros.h"
-#include "common/job_rules/program_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/automatic.h"
+#include "server/intake/columns.h"
+#include "server/intake/domain_spec.h"
 #include "server/intake/media_files.h"
 #include "server/intake/media_load.h"
 #include "server/intake/mistakes.h"
@@ -39,252 +35,10 @@ constexpr absl::Duration kFloorStart = absl::Milliseconds(500);
 constexpr char kIdAlphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";  // no i, l, o, u
 constexpr int kIdCharacters = 6;
 
-// Returns a hash of everything that shapes training besides the files' bytes: equal keys train
-// equal folds.
-std::string CacheKey(v1::JobSpec spec) {
-  if (spec.cache() == "off" || !spec.has_train()) return "";
-  // Trials above the first are compared by their settings (server/reuse).
-  for (const char* field : {"name", "output", "labels", "priority", "budget", "preset", "cache",
-                            "from", "predictions", "search", "after"}) {
-    spec.GetReflection()->ClearField(&spec, spec.GetDescriptor()->FindFieldByName(field));
-  }
-  spec.mutable_data()->clear_train();
-  spec.mutable_data()->clear_test();
-  if (spec.data().has_image()) {
-    spec.mutable_data()->mutable_image()->clear_labels();
-    spec.mutable_data()->mutable_image()->clear_test_labels();
-  }
-  if (spec.model().has_script()) spec.mutable_model()->mutable_script()->clear_file();
-  if (spec.model().has_pretrained()) {
-    spec.mutable_model()->mutable_pretrained()->clear_file();
-    spec.mutable_model()->mutable_pretrained()->clear_folder();
-  }
-  v1::TrainSpec& train = *spec.mutable_train();
-  train.clear_checkpoint_every();
-  train.clear_checkpoint_epochs();
-  train.clear_keep_best();
-  train.clear_gradient_norm();
-  train.clear_seeds();  // the number of models does not change any of them
-  v1::ResourceSpec& resources = *spec.mutable_resources();
-  resources.clear_labels();
-  resources.clear_gpu();
-  resources.clear_gpu_memory();
-  return Sha256Hex(absl::StrCat("engine ", kEngineVersion, "\n", SpecToJson(spec)));
-}
-
-// Returns a key of everything besides the data that a step's time depends on: equal keys are
-// equally fast.
-std::string SpeedKey(const v1::JobSpec& spec) {
-  if (!spec.has_train()) return "";
-  v1::JobSpec shape;
-  // The first of several trials is the one that the Plan is made for.
-  *shape.mutable_model() = spec.trials_size() > 0 ? spec.trials(0).model() : spec.model();
-  shape.mutable_model()->clear_pretrained();
-  shape.mutable_data()->set_window(spec.data().window());
-  if (spec.data().has_image()) *shape.mutable_data()->mutable_image() = spec.data().image();
-  if (spec.data().has_text()) *shape.mutable_data()->mutable_text() = spec.data().text();
-  if (spec.train().has_patches()) {
-    *shape.mutable_train()->mutable_patches() = spec.train().patches();
-    for (const std::string& name : spec.data().volume().classes()) {
-      shape.mutable_data()->mutable_volume()->add_classes(name);
-    }
-  }
-  shape.mutable_resources()->set_slots(spec.resources().slots());
-  shape.mutable_resources()->set_device(spec.resources().device());
-  shape.mutable_resources()->set_gpu(spec.resources().gpu());
-  shape.mutable_resources()->set_gpu_memory(spec.resources().gpu_memory());
-  shape.mutable_train()->set_batch(spec.train().batch());
-  shape.mutable_train()->set_accumulation(spec.train().accumulation());
-  shape.mutable_train()->set_precision(spec.train().precision());
-  shape.mutable_train()->set_recompute(spec.train().recompute());
-  return Sha256Hex(SpecToJson(shape));
-}
-
-// Returns the settings of a trial that the Plan depends on. train: its own, or the Job's.
-Trial TrialOf(const std::string& name, const v1::ModelSpec& model, const v1::TrainSpec& train) {
-  Trial trial;
-  trial.name = name;
-  trial.epochs = train.epochs();
-  trial.patience = train.patience();
-  const auto* const kind = model.GetReflection()->GetOneofFieldDescriptor(
-      model, v1::ModelSpec::descriptor()->FindOneofByName("architecture"));
-  if (kind != nullptr) trial.kind = kind->name();
-  const auto rounds = [&trial](int64_t all, int64_t patience) {
-    trial.epochs = static_cast<int>(EpochsOfRounds(all));
-    trial.patience = patience == 0 ? 0 : static_cast<int>(EpochsOfRounds(patience));
-  };
-  if (model.has_lightgbm()) {
-    rounds(model.lightgbm().num_iterations(), model.lightgbm().early_stopping_round());
-  }
-  if (model.has_xgboost()) {
-    rounds(model.xgboost().num_boost_round(), model.xgboost().early_stopping_rounds());
-  }
-  return trial;
-}
-
-// Returns the trials of a spec, or the one that it is where it names none.
-std::vector<Trial> TrialsOf(const v1::JobSpec& spec) {
-  std::vector<Trial> trials;
-  for (const v1::TrialSpec& trial : spec.trials()) {
-    trials.push_back(
-        TrialOf(trial.name(), trial.model(), trial.has_train() ? trial.train() : spec.train()));
-  }
-  if (trials.empty()) trials.push_back(TrialOf("", spec.model(), spec.train()));
-  if (spec.has_run()) trials[0].kind = kProgramKind;
-  return trials;
-}
-
-// REQUIRES: checked (common/spec/spec_rules.h).
-Constraints ConstraintsOf(const v1::ResourceSpec& from) {
-  Constraints to;
-  for (const auto& [key, value] : from.labels()) to.labels.insert(absl::StrCat(key, "=", value));
-  to.gpu = absl::AsciiStrToLower(absl::StripAsciiWhitespace(from.gpu()));
-  to.gpu_memory_bytes = ParseBytes(from.gpu_memory()).value_or(0);
-  return to;
-}
-
-Spec ToDomain(const v1::JobSpec& from) {
-  Spec to;
-  to.name = from.name();
-  to.metric = from.task().metric();
-  to.higher_is_better = HigherIsBetter(to.metric);
-  to.folds = from.data().folds();
-  to.trials = TrialsOf(from);
-  to.epochs = from.has_train() ? to.trials[0].epochs : 0;
-  to.patience = from.train().patience();
-  if (from.has_run()) to.folds = from.run().folds();
-  if (from.has_run() || from.model().has_command()) {
-    const int epochs = from.has_run() ? from.run().epochs() : from.model().command().epochs();
-    // One that tells of no epochs is an epoch by itself.
-    to.epochs = to.trials[0].epochs = std::max(1, epochs);
-    to.patience = to.trials[0].patience = 0;
-  }
-  to.seeds = std::max(1, from.train().seeds());
-  to.slots = from.resources().slots();
-  to.device = from.resources().device();
-  to.constraints = ConstraintsOf(from.resources());
-  to.batch = from.train().batch();
-  to.precision = from.train().precision();
-  to.priority = from.priority();
-  to.labels.insert(from.labels().begin(), from.labels().end());
-  to.has_test = !from.data().test().empty();
-  if (from.budget().has_time()) {
-    to.budget = absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.budget().time()));
-  }
-  if (from.budget().has_deadline()) {
-    to.deadline = absl::FromUnixMillis(TimeUtil::TimestampToMilliseconds(from.budget().deadline()));
-  }
-  to.policy = from.budget().policy() == "fixed" ? Policy::kFixed : Policy::kAdaptive;
-  to.shares = {from.budget().plan_share(),
-               from.budget().first_fold_share(),
-               from.budget().reserve_share(),
-               from.budget().stop_share(),
-               from.budget().reserve_margin(),
-               absl::Milliseconds(TimeUtil::DurationToMilliseconds(from.budget().reserve_least()))};
-  to.subsample = from.budget().subsample();
-  to.cache_key = CacheKey(from);
-  to.speed_key = SpeedKey(from);
-  to.cache_read = from.cache() == "use";
-  to.from = from.from();
-  to.after_any_end = from.after().end() == "any";
-  return to;
-}
-
 // Nobody else can know what a program reads.
 void TakeNothingOver(Spec& spec) {
   spec.cache_key.clear();
   spec.cache_read = false;
-}
-
-// The columns that a spec names, by their role.
-struct NamedColumns {
-  explicit NamedColumns(const v1::DataSpec& data)
-      : targets(data.targets().begin(), data.targets().end()) {
-    if (!data.target().empty()) targets.push_back(data.target());
-    no_features = targets;
-    for (const std::string& column :
-         {data.id(), data.group(), data.fold_column(), data.image().column(), data.volume().image(),
-          data.volume().mask()}) {
-      if (!column.empty()) no_features.push_back(column);
-    }
-  }
-  std::vector<std::string> targets;
-  std::vector<std::string> no_features;
-};
-
-// Checks that the files have the columns that the spec names.
-void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataFile& train,
-                const DataFile* test, Mistakes& mistakes) {
-  const auto require = [&](const DataFile& file, absl::string_view which, absl::string_view field,
-                           const std::string& column) {
-    if (column.empty() || absl::c_linear_search(file.header, column)) return;
-    mistakes.Add(field, MissingColumn(which, column, file.header));
-  };
-  for (const std::string& target : named.targets) {
-    require(train, "training", "data.target", target);
-  }
-  require(train, "training", "data.time", data.time());
-  require(train, "training", "data.series", data.series());
-  for (const std::string& column : data.known_ahead()) {
-    require(train, "training", "data.known_ahead", column);
-  }
-  require(train, "training", "data.group", data.group());
-  require(train, "training", "data.fold_column", data.fold_column());
-  for (const std::string& column : data.text().columns()) {
-    require(train, "training", "data.text.columns", column);
-  }
-  require(train, "training", "data.image.column", data.image().column());
-  require(train, "training", "data.volume.image", data.volume().image());
-  require(train, "training", "data.volume.mask", data.volume().mask());
-  if (test == nullptr) return;
-  require(*test, "test", "data.image.column", data.image().column());
-  require(*test, "test", "data.volume.image", data.volume().image());
-  require(*test, "test", "data.id", data.id());
-}
-
-// Checks columns against the spec and each other.
-void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile* test,
-                  Mistakes& mistakes, std::vector<std::string>* warnings) {
-  const v1::DataSpec& data = spec.data();
-  // The columns of arrays are known only when they are read.
-  if (train.arrays || (test != nullptr && test->arrays)) return;
-  const NamedColumns named(data);
-  CheckNamed(data, named, train, test, mistakes);
-  if (!data.id().empty() && absl::c_linear_search(named.targets, data.id())) {
-    mistakes.Add("data.id", "the target cannot be the id");
-  }
-  const auto is_feature = [&](const std::string& column) {
-    return !absl::c_linear_search(named.no_features, column);
-  };
-  // A forecast can learn from the target's own past, without other columns.
-  const bool past = spec.task().type() == "forecasting" && spec.data().horizon() > 0;
-  if (!past && !data.has_image() && !data.has_volume() &&
-      absl::c_none_of(train.header, is_feature)) {
-    mistakes.Add("data.train", "there is no column besides the target and the id");
-  }
-  // Without the target it is unknown which columns are features.
-  const bool targets = absl::c_all_of(named.targets, [&](const std::string& target) {
-    return absl::c_linear_search(train.header, target);
-  });
-  if (test == nullptr || !targets) return;
-  const auto has = [](const DataFile& file, const std::string& column) {
-    return absl::c_linear_search(file.header, column);
-  };
-  std::vector<std::string> missing, extra;
-  for (const std::string& column : train.header) {
-    if (is_feature(column) && !has(*test, column)) missing.push_back(column);
-  }
-  for (const std::string& column : test->header) {
-    if (is_feature(column) && !has(train, column)) extra.push_back(column);
-  }
-  if (!missing.empty()) {
-    mistakes.Add("data.test", absl::StrCat("the test file lacks columns of the training file: ",
-                                           SomeOf(missing)));
-  }
-  if (!extra.empty()) {
-    warnings->push_back(absl::StrCat(
-        "data.test: columns that the training file lacks are ignored: ", SomeOf(extra)));
-  }
 }
 
 // Returns the time within which a floor can be ready for so many bytes on this kind of machine:
@@ -368,6 +122,41 @@ absl::Status CheckTime(const Spec& spec, const MediaLoad& media, absl::Duration 
                    " (a budget of ", DurationToText(absl::Ceil(needed, absl::Seconds(1))), ")"));
 }
 
+// Reports every breach of the rules of the proto file at once.
+absl::Status CheckRules(const v1::JobSpec& spec) {
+  Mistakes mistakes;
+  for (const SpecError& error : CheckSpec(spec)) mistakes.lines()->push_back(error.message);
+  return mistakes.empty() ? absl::OkStatus() : mistakes.ToStatus();
+}
+
+// Fills in what follows from the sizes of the files, and applies rule B12.
+absl::Status TakeTimes(const SpecFiles& files, absl::Time now, CheckedSpec& checked) {
+  const v1::JobSpec& resolved = checked.resolved;
+  Spec& spec = checked.spec;
+  std::optional<absl::Duration> every;
+  if (resolved.train().has_checkpoint_every()) {
+    every =
+        absl::Milliseconds(TimeUtil::DurationToMilliseconds(resolved.train().checkpoint_every()));
+  }
+  spec.checkpoint_every = CheckpointEvery(every, DeadlineOf(spec, now) - now);
+  spec.train_bytes = files.train->bytes;
+  spec.test_bytes = files.test == nullptr ? 0 : files.test->bytes;
+  checked.train_media = LoadOf(resolved.data(), files.train.get());
+  checked.work = EpochWorkOf(resolved, *files.train, checked.train_media);
+  MediaLoad media = LoadOf(resolved.data(), files.test.get());
+  media.files += checked.train_media.files;
+  media.bytes += checked.train_media.bytes;
+  checked.floor_time = FloorTime(spec.train_bytes + spec.test_bytes) + MediaTime(media);
+  return CheckTime(spec, media, checked.floor_time, now);
+}
+
+// Adds the canonical text of the resolved spec, and its digest.
+CheckedSpec Sealed(CheckedSpec checked) {
+  checked.json = SpecToJson(checked.resolved);
+  checked.sha256 = Sha256Hex(checked.json);
+  return checked;
+}
+
 }  // namespace
 
 // Checks that the operator allows this script, and fills in its digest.
@@ -431,117 +220,99 @@ absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::
   checked.spec.checkpoint_every = CheckpointEvery({}, DeadlineOf(checked.spec, now) - now);
   checked.floor_time = kFloorStart;
   RETURN_IF_ERROR(CheckTime(checked.spec, MediaLoad(), checked.floor_time, now));
-  checked.json = SpecToJson(checked.resolved);
-  checked.sha256 = Sha256Hex(checked.json);
-  return checked;
+  return Sealed(std::move(checked));
 }
 
 absl::StatusOr<CheckedSpec> Intake::Check(const v1::JobSpec& spec, absl::Time now) {
-  Mistakes mistakes;
-  for (const SpecError& error : CheckSpec(spec)) {
-    mistakes.lines()->push_back(error.message);
-  }
-  if (!mistakes.empty()) return mistakes.ToStatus();
-
+  RETURN_IF_ERROR(CheckRules(spec));
   if (UsesModelsOfAnother(spec)) {
     return absl::InvalidArgumentError("predict, serve: there is nothing to plan for");
   }
   RETURN_IF_ERROR(CheckAllowed(spec));
   if (spec.has_run()) return CheckProgram(spec, now);
   CheckedSpec checked;
-  v1::JobSpec with_preset = spec;
-  if (spec.task().type().empty()) {
-    RETURN_IF_ERROR(FillTaskType(files_, with_preset, &checked.warnings));
-    for (const SpecError& error : CheckSpec(with_preset))
-      mistakes.lines()->push_back(error.message);
-    if (!mistakes.empty()) return mistakes.ToStatus();
-  }
-  checked.preset_fields = ApplyPreset(with_preset);
-  checked.resolved = ResolveSpec(std::move(with_preset));
-  v1::DataSpec* const data = checked.resolved.mutable_data();
-  const auto train = LookAtData(*data, /*training=*/true, files_);
-  if (!train.ok()) mistakes.AddFile("data.train", train.status());
-  absl::StatusOr<std::shared_ptr<const DataFile>> test = std::shared_ptr<const DataFile>();
-  if (!data->test().empty()) {
-    test = LookAtData(*data, /*training=*/false, files_);
-    if (!test.ok()) mistakes.AddFile("data.test", test.status());
-  }
-  if (checked.resolved.model().has_script()) {
-    const absl::Status script = CheckScript(*checked.resolved.mutable_model()->mutable_script());
-    if (!script.ok()) mistakes.AddFile("model.script.file", script);
-  }
-  if (checked.resolved.model().has_pretrained()) {
-    TakePretrained(spec, files_, checked.resolved, mistakes);
-  }
-  const auto resolve = [&](const std::string& field, std::string* path) {
-    if (path->empty()) return;
-    absl::StatusOr<std::string> real = files_.Resolve(*path);
-    if (real.ok()) {
-      *path = *std::move(real);
-    } else {
-      mistakes.AddFile(field, real.status());
-    }
-  };
-  if (data->has_text()) {
-    resolve("data.text.model_file", data->mutable_text()->mutable_model_file());
-  }
-  if (data->image().has_labels()) {
-    resolve("data.image.labels", data->mutable_image()->mutable_labels());
-  }
-  if (data->image().has_test_labels()) {
-    resolve("data.image.test_labels", data->mutable_image()->mutable_test_labels());
-  }
-  if (!mistakes.empty()) return mistakes.ToStatus();
-  // Images of folders answer by the names of their files.
-  if (data->id().empty() && ((*train)->folder || (*test != nullptr && (*test)->folder))) {
-    data->set_id(data->image().column());
-  }
-  CheckColumns(checked.resolved, **train, test->get(), mistakes, &checked.warnings);
-  if (const absl::Status numbers = CheckTargetNumbers(files_, **train, checked.resolved);
-      !numbers.ok()) {
-    mistakes.lines()->emplace_back(numbers.message());
-  }
-  const bool command = checked.resolved.model().has_command();
-  if (command) {
-    CheckCommandFiles(*checked.resolved.mutable_model()->mutable_command(), **train, test->get(),
-                      mistakes);
-  }
-  if (!mistakes.empty()) return mistakes.ToStatus();
-
-  FillTrials(files_, **train, spec, checked.resolved);
-  data->set_train((*train)->path);
-  if (*test != nullptr) data->set_test((*test)->path);
+  RETURN_IF_ERROR(Resolve(spec, checked));
+  ASSIGN_OR_RETURN(const SpecFiles files, LookAtFiles(spec, checked.resolved));
+  RETURN_IF_ERROR(CheckData(files, checked));
+  FillTrials(files_, *files.train, spec, checked.resolved);
   checked.spec = ToDomain(checked.resolved);
-  if (command) TakeNothingOver(checked.spec);
+  if (checked.resolved.model().has_command()) TakeNothingOver(checked.spec);
   if (checked.resolved.has_search()) {
     RETURN_IF_ERROR(FillSearch(spec, checked.resolved, checked.spec, &checked.warnings));
   }
-  std::optional<absl::Duration> every;
-  if (const v1::TrainSpec& asked = checked.resolved.train(); asked.has_checkpoint_every()) {
-    every = absl::Milliseconds(TimeUtil::DurationToMilliseconds(asked.checkpoint_every()));
+  RETURN_IF_ERROR(TakeTimes(files, now, checked));
+  return Sealed(std::move(checked));
+}
+
+absl::Status Intake::Resolve(const v1::JobSpec& spec, CheckedSpec& checked) {
+  v1::JobSpec with_preset = spec;
+  if (spec.task().type().empty()) {
+    RETURN_IF_ERROR(FillTaskType(files_, with_preset, &checked.warnings));
+    RETURN_IF_ERROR(CheckRules(with_preset));
   }
-  checked.spec.checkpoint_every = CheckpointEvery(every, DeadlineOf(checked.spec, now) - now);
-  checked.spec.train_bytes = (*train)->bytes;
-  checked.spec.test_bytes = *test == nullptr ? 0 : (*test)->bytes;
-  checked.train_media = LoadOf(*data, train->get());
-  checked.work = EpochWorkOf(checked.resolved, **train, checked.train_media);
-  MediaLoad media = LoadOf(*data, test->get());
-  media.files += checked.train_media.files;
-  media.bytes += checked.train_media.bytes;
-  checked.floor_time =
-      FloorTime(checked.spec.train_bytes + checked.spec.test_bytes) + MediaTime(media);
-  const absl::Status time = CheckTime(checked.spec, media, checked.floor_time, now);
-  if (!time.ok()) return time;
-  checked.json = SpecToJson(checked.resolved);
-  checked.sha256 = Sha256Hex(checked.json);
-  return checked;
+  checked.preset_fields = ApplyPreset(with_preset);
+  checked.resolved = ResolveSpec(std::move(with_preset));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SpecFiles> Intake::LookAtFiles(const v1::JobSpec& spec, v1::JobSpec& resolved) {
+  Mistakes mistakes;
+  SpecFiles found;
+  v1::DataSpec& data = *resolved.mutable_data();
+  const auto look = [&](const char* field, bool training, std::shared_ptr<const DataFile>& into) {
+    auto file = LookAtData(data, training, files_);
+    if (!file.ok()) return mistakes.AddFile(field, file.status());
+    into = *std::move(file);
+  };
+  look("data.train", /*training=*/true, found.train);
+  if (!data.test().empty()) look("data.test", /*training=*/false, found.test);
+  if (resolved.model().has_script()) {
+    const absl::Status script = CheckScript(*resolved.mutable_model()->mutable_script());
+    if (!script.ok()) mistakes.AddFile("model.script.file", script);
+  }
+  if (resolved.model().has_pretrained()) TakePretrained(spec, files_, resolved, mistakes);
+  const auto resolve = [&](const char* field, std::string* path) {
+    absl::StatusOr<std::string> real = files_.Resolve(*path);
+    if (!real.ok()) return mistakes.AddFile(field, real.status());
+    *path = *std::move(real);
+  };
+  if (!data.text().model_file().empty()) {
+    resolve("data.text.model_file", data.mutable_text()->mutable_model_file());
+  }
+  if (!data.image().labels().empty()) {
+    resolve("data.image.labels", data.mutable_image()->mutable_labels());
+  }
+  if (!data.image().test_labels().empty()) {
+    resolve("data.image.test_labels", data.mutable_image()->mutable_test_labels());
+  }
+  if (!mistakes.empty()) return mistakes.ToStatus();
+  return found;
+}
+
+absl::Status Intake::CheckData(const SpecFiles& files, CheckedSpec& checked) {
+  Mistakes mistakes;
+  v1::DataSpec& data = *checked.resolved.mutable_data();
+  const DataFile* const test = files.test.get();
+  // Images of folders answer by the names of their files.
+  if (data.id().empty() && (files.train->folder || (test != nullptr && test->folder))) {
+    data.set_id(data.image().column());
+  }
+  CheckColumns(checked.resolved, *files.train, test, mistakes, &checked.warnings);
+  const absl::Status numbers = CheckTargetNumbers(files_, *files.train, checked.resolved);
+  if (!numbers.ok()) mistakes.lines()->emplace_back(numbers.message());
+  if (checked.resolved.model().has_command()) {
+    CheckCommandFiles(*checked.resolved.mutable_model()->mutable_command(), *files.train, test,
+                      mistakes);
+  }
+  if (!mistakes.empty()) return mistakes.ToStatus();
+  data.set_train(files.train->path);
+  if (test != nullptr) data.set_test(test->path);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, const Job& source,
                                                    const v1::ModelSet& models, absl::Time now) {
-  Mistakes mistakes;
-  for (const SpecError& error : CheckSpec(spec)) mistakes.lines()->push_back(error.message);
-  if (!mistakes.empty()) return mistakes.ToStatus();
+  RETURN_IF_ERROR(CheckRules(spec));
   CheckedSpec checked;
   checked.resolved = ResolveSpec(spec);
   v1::JobSpec& resolved = checked.resolved;
@@ -562,6 +333,7 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
     resolved.mutable_serve()->set_from(source.id);
   } else {
     checked.kind = TaskKind::kPredict;
+    Mistakes mistakes;
     const auto data = LookAtLaterData(of_source.data(), resolved.predict().data(), files_);
     if (!data.ok()) {
       mistakes.AddFile("predict.data", data.status());

@@ -7,6 +7,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,12 @@ struct CheckedSpec {
   absl::Duration floor_time;
   MediaLoad train_media;  // files of the training rows
   EpochWork work;         // of a Job that trains
+};
+
+// The files of rows that a spec names.
+struct SpecFiles {
+  std::shared_ptr<const DataFile> train;
+  std::shared_ptr<const DataFile> test;  // nullptr: there is none
 };
 
 // Checks specs and makes Jobs of them.
@@ -71,6 +78,11 @@ class Intake {
   absl::Status CheckAllowed(const v1::JobSpec& spec) const;
   absl::StatusOr<CheckedSpec> CheckProgram(const v1::JobSpec& spec, absl::Time now) const;
   absl::Status CheckScript(v1::ScriptSpec& script);
+  // The steps of Check. Fills in the task's type, the preset's values and the defaults.
+  absl::Status Resolve(const v1::JobSpec& spec, CheckedSpec& checked);
+  // Looks at all files that the spec names; `resolved` gets the paths of those besides the data.
+  absl::StatusOr<SpecFiles> LookAtFiles(const v1::JobSpec& spec, v1::JobSpec& resolved);
+  absl::Status CheckData(const SpecFiles& files, CheckedSpec& checked);
 
   DataFiles files_;
   const std::set<std::string> scripts_;

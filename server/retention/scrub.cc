@@ -199,6 +199,7 @@ void Scrubber::RunOnce() {
           absl::Seconds(static_cast<double>(bytes) / static_cast<double>(options_.bytes_per_s)));
     };
     for (DamagedFile& file : FindDamage(options_.state_dir, job, pace)) {
+      if (!told_.insert(file.path).second) continue;
       if (!file.manifest.empty() && resumes_(job)) {
         const std::string manifest = absl::StrCat(options_.state_dir, "/", file.manifest);
         if (RenameDurably(manifest, manifest + kDamaged).ok()) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,13 +42,13 @@ struct ScrubberOptions {
   std::string state_dir;  // absolute
   // Reads so much in the mean, so that Ranks keep the disk. A file is read at one go.
   int64_t bytes_per_s = 16 << 20;
-  // Between the ends of rounds and the next ones; also before the first.
+  // Between the ends of rounds and the next ones; also before the first. Infinite: no round.
   absl::Duration every = absl::Hours(6);
 };
 
 // Reads all Jobs' files again and again. Of a Job that may resume from a damaged checkpoint the
 // manifest is renamed to MANIFEST.damaged, so that the checkpoint before is the newest; of others
-// nothing is changed.
+// nothing is changed. Each damaged file is told once.
 // Threads: safe.
 class Scrubber {
  public:
@@ -69,6 +70,7 @@ class Scrubber {
   const ScrubberOptions options_;
   const std::function<bool(const std::string&)> resumes_;
   const std::function<void(const DamagedFile&)> tell_;
+  std::set<std::string> told_;  // paths; of the thread that runs the rounds
   absl::Mutex mutex_;
   TimedCondVar stopped_;  // after a change of stopping_
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -11,18 +10,22 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
+#include "common/base/listen.h"
 #include "common/base/status_macros.h"
 #include "common/base/tls_files.h"
 #include "common/wire/grpc_status.h"
 #include "proto/health.pb.h"
 #include "server/access/gate.h"
+#include "server/rpc/acceptor.h"
 
 namespace traind {
 namespace {
@@ -30,6 +33,10 @@ namespace {
 constexpr int kMaxMessageBytes = 4 << 20;
 // A Worker that fetches a file pings this often at most, to find a dead connection.
 constexpr int kLeastPingMs = 20'000;
+// A connection that says nothing is closed after this time,
+constexpr int kHandshakeMs = 10'000;
+// and one without a call after this; its client opens another one for the next call.
+constexpr int kIdleMs = 600'000;
 // Certificates that were exchanged count for connections that are opened so much later.
 constexpr unsigned kRereadSeconds = 5;
 
@@ -47,8 +54,8 @@ void LoadPlugins() {
 }
 
 void Configure(grpc::ServerBuilder& builder, const std::vector<grpc::Service*>& services) {
-  // Two daemons on one port would share its connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kLeastPingMs);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   for (grpc::Service* const service : services) builder.RegisterService(service);
@@ -104,6 +111,25 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
   return credentials;
 }
 
+// Listens on a Unix socket for this user alone.
+absl::StatusOr<int> ListenOnPath(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is too long for a socket"));
+  }
+  path.copy(address.sun_path, path.size());
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0) return ErrnoStatus(errno, "socket");
+  if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      chmod(path.c_str(), 0600) == 0 && listen(listener, SOMAXCONN) == 0) {
+    return listener;
+  }
+  const absl::Status failed = ErrnoStatus(errno, absl::StrCat("cannot listen on ", path));
+  close(listener);
+  return failed;
+}
+
 }  // namespace
 
 GrpcServer::GrpcServer() = default;
@@ -115,16 +141,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(
   ASSIGN_OR_RETURN(const auto credentials, CredentialsOf(security));
   std::unique_ptr<GrpcServer> server(new GrpcServer());
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, credentials, &server->port_);
-  Configure(builder, services);
-  // gRPC's own message about a port that is taken says less than the error below.
-  if (security == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
-  server->server_ = builder.BuildAndStart();
-  gpr_set_log_function(nullptr);  // the usual one
-  if (server->server_ == nullptr || server->port_ == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", address, ": another program has the port, or it is not ours"));
-  }
+  ASSIGN_OR_RETURN(const Listener listener, ListenOn(address));
+  server->port_ = listener.port;
+  RETURN_IF_ERROR(server->Serve(builder, listener.fd, credentials, services));
   SayHealthy(*server->server_, names);
   return server;
 }
@@ -138,14 +157,23 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::ListenOnSocket(
   const std::string socket = absl::StrCat("/proc/self/fd/", server->folder_, "/", name);
   unlink(socket.c_str());
   LoadPlugins();
+  ASSIGN_OR_RETURN(const int listener, ListenOnPath(socket));
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(absl::StrCat("unix:", socket), grpc::InsecureServerCredentials());
-  Configure(builder, services);
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || chmod(socket.c_str(), 0600) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", folder, "/", name));
-  }
+  RETURN_IF_ERROR(server->Serve(builder, listener, grpc::InsecureServerCredentials(), services));
   return server;
+}
+
+absl::Status GrpcServer::Serve(grpc::ServerBuilder& builder, int listener,
+                               const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                               const std::vector<grpc::Service*>& services) {
+  using FromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  acceptor_ = std::make_unique<Acceptor>(
+      listener, builder.experimental().AddExternalConnectionAcceptor(FromFd::FROM_FD, credentials));
+  Configure(builder, services);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return absl::InternalError("gRPC cannot serve");
+  acceptor_->Start();
+  return absl::OkStatus();
 }
 
 GrpcServer::~GrpcServer() {
@@ -155,6 +183,7 @@ GrpcServer::~GrpcServer() {
 
 void GrpcServer::Stop(absl::Duration grace) {
   if (server_ == nullptr) return;
+  acceptor_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
 }

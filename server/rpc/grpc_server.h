@@ -10,11 +10,14 @@
 
 namespace grpc {
 class Server;
+class ServerBuilder;
+class ServerCredentials;
 class Service;
 }  // namespace grpc
 
 namespace traind {
 
+class Acceptor;
 class Gate;
 
 // TLS and tokens of a port.
@@ -47,6 +50,12 @@ class GrpcServer {
 
  private:
   GrpcServer();
+  // Serves what comes to the listening socket, which it takes over.
+  absl::Status Serve(grpc::ServerBuilder& builder, int listener,
+                     const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                     const std::vector<grpc::Service*>& services);
+
+  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
   int folder_ = -1;  // descriptor of the socket's folder

@@ -9,6 +9,7 @@
 #include "server/rpc/proposals.h"
 #include "server/rpc/training_calls.h"
 #include "server/rpc/trial_settings.h"
+#include "server/search/search.h"
 
 namespace traind {
 
@@ -21,10 +22,7 @@ absl::StatusOr<Propose> TrainingCalls::CheckProposal(const Caller& caller,
         absl::StrCat("request_id: longer than ", kMaxRequestId, " characters"));
   }
   ASSIGN_OR_RETURN(const auto job, Find(proposal.job));
-  if (!AsksClients(job->spec.search)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", job->id, " takes no proposals: its spec has no search.method: ask"));
-  }
+  if (!AsksClients(job->spec.search)) return NoProposals(job->id);
   ASSIGN_OR_RETURN(Settings settings,
                    ReadProposal(*job, {request.settings().begin(), request.settings().end()}));
   proposal.settings = std::make_shared<const Settings>(std::move(settings));

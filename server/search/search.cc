@@ -150,6 +150,11 @@ void TakeSettings(std::shared_ptr<const Settings> settings, Trial& trial) {
   trial.settings = std::move(settings);
 }
 
+absl::Status NoProposals(const std::string& job) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", job, " takes no proposals: its spec has no search.method: ask"));
+}
+
 bool HasRungs(const Search& search) {
   return search.method == "asha" || search.method == "auto" || AsksClients(search);
 }

@@ -10,6 +10,7 @@
 #include <absl/status/statusor.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "server/domain/job.h"
@@ -32,6 +33,9 @@ std::shared_ptr<const Settings> DrawNext(const Spec& spec, int trial, const Tria
 
 // Gives a trial its settings, with the epochs and the patience that follow from them.
 void TakeSettings(std::shared_ptr<const Settings> settings, Trial& trial);
+
+// The refusal of a proposal to a Job that does not ask clients for its trials.
+absl::Status NoProposals(const std::string& job);
 
 // The trials of a Job that have settings, with what their trained folds have shown.
 std::vector<Tried> TriedBy(const Job& job);

@@ -160,6 +160,11 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     Row& row = rows_[by_id_[event.job]];
     row.events.push_back({++row.last_event, event.at, event.kind, event.detail});
   }
+  for (const auto& remark : m.remarks) {
+    if (Find(remark.job) == nullptr) continue;
+    Row& row = rows_[by_id_[remark.job]];
+    row.events.push_back({++row.last_event, remark.at, remark.kind, remark.detail});
+  }
   for (const auto& [id, checkpoint] : m.checkpoints) {
     auto& stored = rows_[by_id_[id]].checkpoints;
     const auto same = [&c = checkpoint](const Checkpoint& other) {

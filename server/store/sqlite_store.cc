@@ -273,6 +273,12 @@ absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {
     ASSIGN_OR_RETURN(Written* const written, Find(event.job, staged));
     RETURN_IF_ERROR(AppendEvent(*written, event));
   }
+  for (const Mutations::Event& remark : m.remarks) {
+    const absl::StatusOr<Written*> written = Find(remark.job, staged);
+    if (absl::IsNotFound(written.status())) continue;
+    RETURN_IF_ERROR(written.status());
+    RETURN_IF_ERROR(AppendEvent(**written, remark));
+  }
   for (const MetricPoint& point : m.metrics) {
     ASSIGN_OR_RETURN(Written* const written, Find(point.job, staged));
     RETURN_IF_ERROR(AppendMetric(*written, point));

@@ -33,6 +33,8 @@ struct Mutations {
     std::string detail;
   };
   std::vector<Event> events;
+  // Events of Jobs that may be over or deleted: of those that are not stored they are dropped.
+  std::vector<Event> remarks;
   struct WorkerRow {
     std::string id, hostname;
     absl::Time last_seen;
@@ -66,9 +68,9 @@ struct Mutations {
 
   bool empty() const {
     return jobs.empty() && checkpoints.empty() && metrics.empty() && events.empty() &&
-           workers.empty() && quotas.empty() && removed_quotas.empty() && deletions.empty() &&
-           purges.empty() && forgotten.empty() && pins.empty() && last_attempt == 0 && !last_seen &&
-           clock_step == absl::ZeroDuration();
+           remarks.empty() && workers.empty() && quotas.empty() && removed_quotas.empty() &&
+           deletions.empty() && purges.empty() && forgotten.empty() && pins.empty() &&
+           last_attempt == 0 && !last_seen && clock_step == absl::ZeroDuration();
   }
 };
 
@@ -92,8 +94,8 @@ struct JobFilter {
 };
 struct JobPage {
   // Newest first, never null; those that were read are without decisions and attempts. There may be
-  // fewer than `limit`, or none, before the last page, because a page ends after a certain amount of
-  // work.
+  // fewer than `limit`, or none, before the last page, because a page ends after a certain amount
+  // of work.
   std::vector<std::shared_ptr<const Job>> jobs;
   std::string next_page_token;  // empty: the last page
 };

@@ -439,6 +439,22 @@ TEST_P(StoreContractTest, AStampTellsEachChangeOfAJob) {
   EXPECT_TRUE(stamps.back() == stamps[stamps.size() - 2]);  // of another Job
 }
 
+TEST_P(StoreContractTest, RemarksAreEventsOfJobsThatMayBeOverOrGone) {
+  Job over = NewJob("a-1");
+  over.state = JobState::kCancelled;
+  ASSERT_EQ(store_->Commit(Change({over})), absl::OkStatus());
+  Mutations m;
+  m.remarks = {{"none", kStart, "damaged", "x"}, {"a-1", kStart, "damaged", "y"}};
+  ASSERT_FALSE(m.empty());
+  ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  OpenAgain();
+  const auto events = store_->GetEvents("a-1", 0, 100);
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), 1u);
+  EXPECT_EQ(events->at(0).detail, "y");
+  EXPECT_TRUE(store_->GetEvents("none", 0, 100)->empty());
+}
+
 TEST_P(StoreContractTest, RecordedSpeedIsOfTheSameModelOnTheSameBytesThenTheSameSize) {
   const auto done = [&](const std::string& id, const std::string& key, const std::string& content,
                         double step_s, JobState state = JobState::kSucceeded) {

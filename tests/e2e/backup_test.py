@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from tests.cases import case, main
-from tests.e2e.harness import House
+from tests.e2e.harness import House, eventually
 
 
 def admin(house, *arguments):
@@ -103,6 +103,17 @@ def _():
         assert admin(house, "fsck", "--state", house.state).returncode == 0
         flip(os.path.join(house.state, "traind.db"), 4096 + 77)
         assert admin(house, "fsck", "--state", house.state).returncode == 1
+
+
+@case("A prediction that is damaged at rest is told by an event of its Job")
+def _():
+    with House(slots=1) as house:
+        house.start("--scrub-every", "1s")
+        job = house.wait(house.submit(house.spec(rows=150, folds=2, epochs=2, budget="40s"))["id"])
+        flip(job["predictions"]["path"], 40)
+        eventually("an event tells it", lambda: [
+            e for e in house.json("events", job["id"])
+            if e["kind"] == "damaged" and "predictions.csv: it does not fit its digest" in e["detail"]], 20)
 
 
 @case("A lost write-ahead log is refused in words, and may be given up")

@@ -13,6 +13,7 @@ class Nemesis:
 
     def __init__(self, house, history, chance):
         self.house, self.history, self.chance = house, history, chance
+        self.struck = {}  # fault -> how often it struck
 
     def strike(self, fault):
         """How many processes were struck. traind runs again when it returns, and nobody is stopped."""
@@ -60,7 +61,10 @@ class Nemesis:
         end, struck = time.monotonic() + (seconds or 3600), 0
         while time.monotonic() < end and (strikes is None or struck < strikes):
             time.sleep(self.chance.uniform(*pause))
-            struck += self.strike(self.chance.choice(faults)) > 0
+            fault = self.chance.choice(faults)
+            if self.strike(fault) > 0:
+                struck += 1
+                self.struck[fault] = self.struck.get(fault, 0) + 1
 
     def over(self):
         """Faults are over: traind and a Worker run."""

@@ -94,5 +94,19 @@ TEST_F(CoreRetentionTest, JobsArePinnedWhileTheyRunAndAfterwards) {
   EXPECT_FALSE(house.Stored(running).pinned);
 }
 
+TEST_F(CoreRetentionTest, DamageOfAFileIsAnEventOfItsJobWhetherItIsOverOrNot) {
+  const std::string running = house.SubmitJob(CoreHarness::MakeJob("b"));
+  const std::string over = house.SubmitJob(CoreHarness::MakeJob("c"));
+  house.CancelJob(over);
+  for (const std::string& job : {running, over}) {
+    house.Step({FileDamaged{job, "predictions.csv: it does not fit its digest"}});
+    const auto events = house.store.GetEvents(job, 0, 100);
+    ASSERT_TRUE(events.ok());
+    EXPECT_EQ(events->back().kind, "damaged");
+    EXPECT_EQ(events->back().detail, "predictions.csv: it does not fit its digest");
+  }
+  house.Step({FileDamaged{"nobody", "x"}});  // its Job was deleted, and its folder is going
+}
+
 }  // namespace
 }  // namespace traind

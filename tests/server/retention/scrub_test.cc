@@ -116,6 +116,19 @@ TEST_F(ScrubTest, OfAJobThatIsOverNothingIsChanged) {
   EXPECT_TRUE(fs::exists(state_ + "/" + manifests_[0].manifest));
 }
 
+TEST_F(ScrubTest, DamageIsToldOnce) {
+  Flip(manifests_[0].manifest, 20);
+  int told = 0;
+  Scrubber scrubber(
+      {state_}, [](const std::string&) { return false; }, [&told](const DamagedFile&) { ++told; });
+  scrubber.RunOnce();
+  scrubber.RunOnce();
+  EXPECT_EQ(told, 1);
+  Flip(manifests_[1].manifest, 20);
+  scrubber.RunOnce();
+  EXPECT_EQ(told, 2);
+}
+
 TEST_F(ScrubTest, DamagedTreesAreFound) {
   Flip("jobs/job/attempts/2/checkpoint-5.txt", 3);
   EXPECT_EQ(Damaged(), std::vector<std::string>({"jobs/job/attempts/2/checkpoint-5.txt"}));
