@@ -281,6 +281,8 @@ class ControlCore::Impl {
   static double RowsOf(const Job& job);
   int ParallelFolds(const JobEntry& entry) const;
   double Sharing(const JobEntry& entry) const;
+  double Turns(const JobEntry& entry) const;
+  absl::Time TurnEnd(const JobEntry& entry);
   absl::Time FirstTrainStart(const JobEntry& entry) const;
   absl::Duration ReplanInterval(const JobEntry& entry) const;
   bool FirstFoldDue(const JobEntry& entry) const;

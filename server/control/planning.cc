@@ -184,6 +184,21 @@ double ControlCore::Impl::Sharing(const JobEntry& entry) const {
   return std::max(1.0, static_cast<double>(training_in_time_.size()) / gangs);
 }
 
+// A gang of the Job and its share of the Jobs that wait for their first one: of those that could
+// have its slots, of no lower priority, and with deadlines that are no later.
+double ControlCore::Impl::Turns(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  const auto queue = train_queue_.find({entry.shape, ""});
+  if (queue == train_queue_.end() || job.deadline == absl::InfiniteFuture()) return 1;
+  const absl::Duration about_same = std::max(absl::Seconds(1), 0.1 * WindowOf(entry).length());
+  Urgency last;
+  last.latest_start = job.deadline + about_same;
+  last.priority = job.spec.priority;
+  auto waiting = static_cast<double>(queue->second.order_of_key(last));
+  if (entry.train_key && *entry.train_key < last) --waiting;
+  return 1 + waiting / std::max(1, Gangs(entry));
+}
+
 absl::Time ControlCore::Impl::FirstTrainStart(const JobEntry& entry) const {
   for (const Attempt& attempt : entry.view().attempts) {
     if (attempt.kind == TaskKind::kTrain) return attempt.started_at;
@@ -304,6 +319,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   }
   in.gangs = ParallelFolds(entry);
   in.sharing = Sharing(entry);
+  in.turn_end = TurnEnd(entry);
   in.finalize = FinalizeLeadOf(entry);
   in.finishing_s = FinishingSeconds(entry, 0);
   in.train_start = FirstTrainStart(entry);
@@ -417,7 +433,20 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
   FoldCost cost = live ? CostOfFold(entry, live->task) : FoldCost();
   if (!cost.known()) cost = TypicalFold(entry);
   cost = CostOfShare(cost, RowsOf(job));
-  return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : 1.0, cost);
+  return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : Turns(entry),
+                  cost);
+}
+
+// Until when the folds that run may plan because other Jobs wait for their first gang.
+absl::Time ControlCore::Impl::TurnEnd(const JobEntry& entry) {
+  if (Turns(entry) <= 1) return absl::InfiniteFuture();
+  absl::Time end = absl::InfinitePast();
+  for (const Task& task : entry.view().tasks) {
+    if (task.kind != TaskKind::kTrain || IsExtra(task)) continue;
+    if (task.state == TaskState::kPending) return absl::InfiniteFuture();  // see Sharing
+    if (const LiveAttempt* live = OpenAttempt(task)) end = std::max(end, StopOf(entry, live));
+  }
+  return end == absl::InfinitePast() ? absl::InfiniteFuture() : end;
 }
 
 void ControlCore::Impl::SendReplans(JobEntry& entry) {

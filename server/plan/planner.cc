@@ -72,6 +72,7 @@ class Planning {
   }
   void SetLimit();
   void SetLimitOfTheRest(absl::Time train_limit);
+  void KeepToTurn();
   std::string Estimate(int folds, int epochs) const;
   std::string DoneEarly(absl::string_view measured, const std::string& with) const;
   double EpochSeconds() const { return CostOfShare(in_.cost, row_share_).epoch_s; }
@@ -122,7 +123,7 @@ void Planning::SetLimit() {
   if (in_.trigger == Trigger::kFacts) {
     limit_ = train_limit;
     limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until prediction has to begin");
-    return;
+    return KeepToTurn();
   }
   limit_ = in_.window.At(share);
   limit_text_ = absl::StrFormat("%s (%g %% of %s)", Text(limit_ - in_.window.start), 100 * share,
@@ -133,6 +134,14 @@ void Planning::SetLimit() {
     limit_ = train_limit;
     limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until prediction has to begin");
   }
+  KeepToTurn();
+}
+
+void Planning::KeepToTurn() {
+  const absl::Time end = in_.turn_end + absl::Seconds(in_.cost.predict_s);
+  if (end >= limit_) return;
+  limit_ = end;
+  limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until other Jobs have their turn");
 }
 
 void Planning::SetLimitOfTheRest(absl::Time train_limit) {
@@ -140,6 +149,7 @@ void Planning::SetLimitOfTheRest(absl::Time train_limit) {
   limit_ = in_.now + share * (train_limit - in_.now);
   limit_text_ = absl::StrFormat("%s (%g %% of the %s left)", Text(limit_ - in_.window.start),
                                 100 * share, Text(train_limit - in_.now));
+  KeepToTurn();
 }
 
 std::string Planning::Estimate(int folds, int epochs) const {

@@ -59,6 +59,9 @@ struct PlanInput {
   std::vector<FoldView> folds;
   int gangs = 1;                                    // folds that can run at once for this Job
   double sharing = 1;                               // see WorkLeft
+  // Other Jobs wait for their first gang, and no fold of this one waits: when those that run are
+  // to be done with their last epoch.
+  absl::Time turn_end = absl::InfiniteFuture();
   absl::Duration finalize;                          // see Reserve
   double finishing_s = 0;                           // from a fold's last epoch to its answers
   absl::Time train_start = absl::InfiniteFuture();  // first Attempt of a fold

@@ -1,6 +1,9 @@
 // Epochs that are shorter than the machine's own unrest, or than those to come.
 #include <gmock/gmock.h>
 
+#include <map>
+#include <string>
+
 #include "tests/server/control/control_core_harness.h"
 
 namespace traind {
@@ -58,6 +61,90 @@ TEST(PaceTest, EpochsThatTrainTheHeadAloneSayNothingOfThoseToCome) {
     const int64_t by_epochs = h.Stored(id).plans.back().epochs;
     EXPECT_EQ(by_epochs > by_probe, !head_only) << by_probe << " epochs, then " << by_epochs;
   }
+}
+
+// Jobs with one fold each that could use all of a minute, on one slot.
+class TurnsTest : public testing::Test {
+ protected:
+  TurnsTest() { h_.Attach("w", 1); }
+
+  std::string Submit(const std::string& name, int priority = 0,
+                     absl::Duration budget = absl::Seconds(60)) {
+    Job job = CoreHarness::MakeJob(name, 1);
+    job.spec.epochs = 100'000;
+    job.spec.priority = priority;
+    job.spec.budget = budget;
+    const std::string id = h_.SubmitJob(job);
+    h_.PrepareJob(id);
+    return id;
+  }
+  void Measure(const std::string& job) {
+    h_.Say(h_.AttemptOf(job, 1), CoreHarness::Started());
+    h_.Say(h_.AttemptOf(job, 1), CoreHarness::Probe(0.001));
+    Train(job, 3);
+  }
+  // So many epochs of 0.1 s. Returns the last time at which the fold was told to stop, from its
+  // Job's acceptance on.
+  absl::Duration Train(const std::string& job, int epochs) {
+    for (int i = 0; i < epochs; ++i) {
+      facts::Epoch done;
+      done.epoch = ++epoch_[job];
+      done.step = static_cast<int64_t>(100 * done.epoch);
+      done.epoch_s = 0.1;
+      Note(job, h_.Wait(absl::Milliseconds(100)));
+      Note(job, h_.Say(h_.AttemptOf(job, 1), done));
+    }
+    return stop_[job] - h_.Stored(job).accepted_at;
+  }
+  void Note(const std::string& job, const Turn& turn) {
+    for (const ReplanCommand& replan : turn.replans) {
+      if (replan.attempt == h_.AttemptOf(job, 1)) stop_[job] = replan.stop_at;
+    }
+  }
+  int64_t Epochs(const std::string& job) { return h_.Stored(job).plans.back().epochs; }
+
+  CoreHarness h_;
+  std::map<std::string, int> epoch_;
+  std::map<std::string, absl::Time> stop_;
+};
+
+TEST_F(TurnsTest, AFoldLeavesTimeForJobsThatWaitForTheirFirstOne) {
+  const std::string first = Submit("a");
+  Measure(first);
+  const int64_t alone = Epochs(first);
+  Submit("b");
+  Submit("c");
+  const absl::Duration stop = Train(first, 20);
+  EXPECT_GT(stop, absl::Seconds(10));
+  EXPECT_LT(stop, absl::Seconds(21));  // a third of what there is for training
+  EXPECT_LT(Epochs(first), alone / 2);
+  EXPECT_GT(Epochs(first), alone / 5);
+  EXPECT_THAT(h_.Stored(first).decisions.back().cause,
+              testing::HasSubstr("until other Jobs have their turn"));
+}
+
+TEST_F(TurnsTest, TheNextOneGetsAsMuch) {
+  const std::string first = Submit("a");
+  Measure(first);
+  const std::string second = Submit("b");
+  const std::string third = Submit("c");
+  Train(first, 150);
+  h_.FinishFold(first, 0);
+  Measure(second);
+  const absl::Duration stop = Train(second, 20);
+  EXPECT_GT(stop, absl::Seconds(30));
+  EXPECT_LT(stop, absl::Seconds(41));
+  EXPECT_EQ(h_.TaskOf(third, 1).state, TaskState::kPending);
+}
+
+TEST_F(TurnsTest, WhoeverHasALowerPriorityOrALaterDeadlineWaits) {
+  const std::string first = Submit("a", /*priority=*/1);
+  Measure(first);
+  const int64_t alone = Epochs(first);
+  Submit("b", /*priority=*/0);
+  Submit("c", /*priority=*/1, absl::Minutes(10));
+  Train(first, 20);
+  EXPECT_GE(Epochs(first), alone);
 }
 
 }  // namespace
