@@ -262,7 +262,7 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   // Which task runs in a slot is traind's to know; what a GPU does comes with heartbeats.
   ExpectAllSetBut(slot, {"job", "task", "attempt", "figures"});
   // The core decides nothing by these two.
-  ExpectAllSetBut(hello, {"version", "engine"});
+  ExpectAllSetBut(hello, {"version", "engine", "epoch"});
 }
 
 }  // namespace
