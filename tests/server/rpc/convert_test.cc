@@ -261,7 +261,7 @@ TEST(ConvertWorkerTest, AHelloKeepsEveryField) {
   EXPECT_EQ(event.slots[0].memory_bytes, 5);
   // Which task runs in a slot is traind's to know; what a GPU does comes with heartbeats.
   ExpectAllSetBut(slot, {"job", "task", "attempt", "figures"});
-  // The core decides nothing by these two.
+  // The core decides nothing by these.
   ExpectAllSetBut(hello, {"version", "engine", "epoch"});
 }
 
