@@ -278,7 +278,7 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   const bool starved = trains && ready && running == 0;
   entry.starved_since = starved ? std::min(entry.starved_since, now_) : absl::InfiniteFuture();
   Urgency urgency{running, extra, job.deadline, job.spec.priority, job.accepted_at, entry.sequence};
-  if (trains && ready) urgency.latest_start -= LongestFold(entry);
+  if (trains && ready) urgency.latest_start -= LeastLeft(entry);
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
   const bool prepares = !over && job.after.empty() && job.state != JobState::kPaused &&

@@ -141,6 +141,7 @@ class ControlCore::Impl {
   TrainQueues::iterator QueueOf(const JobEntry& entry);
   void JoinTrainQueue(JobEntry& entry, const Urgency& urgency);
   void LeaveTrainQueue(JobEntry& entry);
+  absl::Duration LeastLeft(const JobEntry& entry) const;
   absl::Duration LongestFold(const JobEntry& entry) const;
   std::vector<JobEntry*> NextInLine(TrainQueues::const_iterator first, size_t most) const;
   TrainQueues::const_iterator SkipShape(TrainQueues::const_iterator queue) const;

@@ -34,6 +34,15 @@ void ControlCore::Impl::LeaveTrainQueue(JobEntry& entry) {
   entry.train_key.reset();
 }
 
+// Of a Job that waits for its first fold nobody knows how long that takes: half of its window. So
+// among Jobs with about the same deadline it comes before further folds of others.
+absl::Duration ControlCore::Impl::LeastLeft(const JobEntry& entry) const {
+  const absl::Duration longest = LongestFold(entry);
+  const Window window = WindowOf(entry);
+  if (longest > absl::ZeroDuration() || !window.bounded()) return longest;
+  return 0.5 * window.length();
+}
+
 // Until its longest waiting fold is done, as far as that was measured.
 absl::Duration ControlCore::Impl::LongestFold(const JobEntry& entry) const {
   const FoldCost& cost = TypicalFold(entry);

@@ -137,6 +137,19 @@ TEST_F(TurnsTest, TheNextOneGetsAsMuch) {
   EXPECT_EQ(h_.TaskOf(third, 1).state, TaskState::kPending);
 }
 
+TEST_F(TurnsTest, AJobWithoutAModelComesBeforeFurtherFoldsOfOthers) {
+  Job two = CoreHarness::MakeJob("a", 2);
+  two.spec.epochs = 100;
+  const std::string first = h_.SubmitJob(two);
+  h_.PrepareJob(first);
+  Measure(first);
+  const std::string second = Submit("b");
+  Train(first, 97);
+  h_.FinishFold(first, 0);
+  EXPECT_EQ(h_.TaskOf(first, 2).state, TaskState::kPending);
+  EXPECT_EQ(h_.TaskOf(second, 1).state, TaskState::kRunning);
+}
+
 TEST_F(TurnsTest, WhoeverHasALowerPriorityOrALaterDeadlineWaits) {
   const std::string first = Submit("a", /*priority=*/1);
   Measure(first);
