@@ -76,12 +76,20 @@ constexpr Usual kUsual[] = {
     {"text", "model.text.feedforward", "log(128, 1024)"},
     {"text", "model.text.dropout", "uniform(0, 0.4)"},
     {"unet3d", "model.unet3d.base", "choice(4, 8, 16)"},
+    // Every network with low-rank changes has these.
+    {"lora", "model.lora.rank", "choice(4, 8, 16, 32)"},
+    {"lora", "model.lora.alpha", "choice(8, 16, 32, 64)"},
     // Every network has these.
     {"", "train.learning_rate", "log(0.0003, 0.01)"},
     {"", "train.weight_decay", "log(0.0001, 0.1)"},
 };
-// The usual optimizers learn at a tenth of the rate of sgd.
+// The usual optimizers learn at a tenth of the rate of sgd, a pretrained network at less, and its
+// low-rank changes at ten times that.
 constexpr char kRateOfSgd[] = "log(0.003, 0.1)";
+constexpr char kRateOfFineTuning[] = "log(0.00001, 0.0003)";
+constexpr char kRateOfLora[] = "log(0.0001, 0.003)";
+
+constexpr absl::string_view kLora = "model.lora.";
 
 // A grid has no more points than a search has trials.
 int MostPoints() {
@@ -170,8 +178,9 @@ std::string Suggestion(const std::string& path, const std::string& kind) {
   return meant.empty() ? "" : Suggestion(meant, kind);
 }
 
+// Empty: the field is of all networks.
 std::string KindOfPath(absl::string_view path) {
-  if (!absl::ConsumePrefix(&path, "model.")) return "";
+  if (absl::StartsWith(path, kLora) || !absl::ConsumePrefix(&path, "model.")) return "";
   return std::string(path.substr(0, path.find('.')));
 }
 
@@ -264,6 +273,11 @@ void CheckSpace(const v1::JobSpec& spec, const Add& add) {
       note(absl::StrCat("search.space.", path),
            absl::StrCat("is fixed by architecture: ", ArchitectureOf(spec.model())));
     }
+    if (absl::StartsWith(path, kLora) && !spec.model().has_lora()) {
+      note(absl::StrCat("search.space.", path),
+           "needs model.lora in the spec, whose rank and alpha are those of the first trial; "
+           "model.lora: {} has the defaults");
+    }
     CheckRange(path, text, grid, note);
     if (right) points *= ValueCount(*RangeAt(path, text));
   }
@@ -352,16 +366,21 @@ void FillSetting(const std::string& name, const Range& range, v1::JobSpec& spec)
   (*spec.mutable_model()->mutable_command()->mutable_settings())[name] = ValueAt(range, middle);
 }
 
+std::string UsualRate(const v1::JobSpec& spec, const char* otherwise) {
+  if (spec.train().optimizer().kind() == "sgd") return kRateOfSgd;
+  if (spec.model().has_lora()) return kRateOfLora;
+  return spec.model().pretrained().folder().empty() ? otherwise : kRateOfFineTuning;
+}
+
 std::map<std::string, std::string> UsualSpace(const std::string& kind, const v1::JobSpec& spec) {
   std::map<std::string, std::string> all, unset;
   if (kind == kCommandKind) return all;
   for (const Usual& usual : kUsual) {
     const std::string of = usual.kind;
-    if (of.empty() ? IsTrees(kind) : of != kind) continue;
+    if (of == "lora" ? !spec.model().has_lora() : of.empty() ? IsTrees(kind) : of != kind) continue;
     if (IsFixedByArchitecture(spec.model(), usual.path)) continue;
     const bool rate = std::string(usual.path) == "train.learning_rate";
-    const bool sgd = spec.train().optimizer().kind() == "sgd";
-    all[usual.path] = rate && sgd ? kRateOfSgd : usual.range;
+    all[usual.path] = rate ? UsualRate(spec, usual.range) : usual.range;
     if (!IsSetIn(spec, usual.path)) unset[usual.path] = all[usual.path];
   }
   return unset.empty() ? all : unset;

@@ -92,6 +92,46 @@ TEST(SearchRulesTest, TheSizesOfANamedNetworkDoNotVary) {
   EXPECT_FALSE(ResolveSpec(texts).search().space().contains("model.text.layers"));
 }
 
+TEST(SearchRulesTest, TheSizesOfLowRankChangesMayVary) {
+  v1::JobSpec spec = Searching("model.lora.rank", "log(2, 64)");
+  (*spec.mutable_search()->mutable_space())["model.lora.alpha"] = "choice(8, 16, 32)";
+  spec.mutable_data()->mutable_text()->add_columns("words");
+  v1::ModelSpec& model = *spec.mutable_model();
+  model.mutable_text()->set_architecture("bert");
+  model.mutable_pretrained()->set_folder("/bert");
+  EXPECT_THAT(Errors(spec), HasSubstr("search.space.model.lora.rank needs model.lora in the spec"));
+  model.mutable_lora();
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(ResolveSpec(spec).search().space().at("model.lora.rank"), "log_int(2, 64)");
+  EXPECT_EQ(SearchedValue("model.lora.rank", ResolveSpec(spec)), "8");
+  v1::JobSpec trial = ResolveSpec(spec);
+  ASSERT_TRUE(SetSearched("model.lora.rank", "32", trial).ok());
+  EXPECT_EQ(trial.model().lora().rank(), 32);
+  EXPECT_TRUE(trial.model().has_text());
+  (*spec.mutable_search()->mutable_space())["model.lora.rank"] = "int(0, 8)";
+  EXPECT_THAT(Errors(spec), HasSubstr("rank '0' is below the minimum, 1"));
+  // They name no kind of model, and trees have none.
+  EXPECT_EQ(KindOfSpace(Searching("model.lora.rank", "int(2, 8)").search()), "");
+  spec = Searching("model.lora.rank", "int(2, 8)");
+  spec.mutable_model()->mutable_lightgbm();
+  EXPECT_THAT(Errors(spec), HasSubstr("is of networks; model.lightgbm has settings of its own"));
+}
+
+TEST(SearchRulesTest, TheUsualSpaceOfAPretrainedNetworkHasItsRates) {
+  v1::JobSpec spec = Searching();
+  spec.mutable_data()->mutable_text()->add_columns("words");
+  v1::ModelSpec& model = *spec.mutable_model();
+  model.mutable_text()->set_architecture("bert");
+  model.mutable_pretrained()->set_folder("/bert");
+  const auto space = [&] { return ResolveSpec(spec).search().space(); };
+  EXPECT_EQ(space().at("train.learning_rate"), "log(1e-05, 0.0003)");
+  EXPECT_FALSE(space().contains("model.lora.rank"));
+  model.mutable_lora()->set_alpha(32);
+  EXPECT_EQ(space().at("train.learning_rate"), "log(0.0001, 0.003)");
+  EXPECT_TRUE(space().contains("model.lora.rank"));
+  EXPECT_FALSE(space().contains("model.lora.alpha")) << "the spec sets it";
+}
+
 TEST(SearchRulesTest, TheSpaceIsOfOneKindOfModel) {
   v1::JobSpec spec = Searching("model.mlp.dropout", "uniform(0, 0.5)");
   spec.mutable_model()->mutable_lightgbm();
