@@ -5,6 +5,7 @@
 #include <absl/strings/strip.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,7 @@ using Add = std::function<void(const std::string&, const std::string&)>;
 
 constexpr int kMostEntries = 10000;
 constexpr size_t kLongestEntry = 4096;
+constexpr int kMostScales = 8;
 
 bool IsText(const std::string& text) {
   return text.size() <= kLongestEntry &&
@@ -77,6 +79,20 @@ void CheckImageNetwork(const v1::CnnSpec& cnn, const Add& add) {
   }
 }
 
+void CheckViews(const v1::CnnSpec& cnn, const Add& add) {
+  if (cnn.view_scales_size() > kMostScales) {
+    add("model.cnn.view_scales",
+        absl::StrCat("has ", cnn.view_scales_size(), " sizes; ", kMostScales, " are the most"));
+  }
+  for (int i = 0; i < cnn.view_scales_size(); ++i) {
+    for (int k = 0; k < i; ++k) {
+      if (cnn.view_scales(k) != cnn.view_scales(i)) continue;
+      add(absl::StrCat("model.cnn.view_scales[", i, "]"),
+          absl::StrCat("'", cnn.view_scales(i), "' is there twice"));
+    }
+  }
+}
+
 bool HasLinearLayers(ImageFamily family) {
   return family == ImageFamily::kConvnext || family == ImageFamily::kSmallConvnext ||
          family == ImageFamily::kVit;
@@ -110,8 +126,10 @@ std::string ArchitectureOf(const v1::ModelSpec& model) {
 bool IsFixedByArchitecture(const v1::ModelSpec& model, absl::string_view path) {
   if (!absl::ConsumePrefix(&path, model.has_cnn() ? "model.cnn." : "model.text.")) return false;
   if (path == "architecture") return model.has_pretrained();
-  return !ArchitectureOf(model).empty() && path != "dropout" && path != "mirror" &&
-         path != "drop_path";
+  static constexpr absl::string_view kFree[] = {"dropout", "drop_path", "mirror", "view_shift",
+                                                "view_scales"};
+  return !ArchitectureOf(model).empty() &&
+         std::find(std::begin(kFree), std::end(kFree), path) == std::end(kFree);
 }
 
 void FillArchitecture(v1::ModelSpec& model) {
@@ -124,6 +142,7 @@ void FillArchitecture(v1::ModelSpec& model) {
 
 void CheckPretrained(const v1::ModelSpec& model, const Add& add) {
   CheckImageNetwork(model.cnn(), add);
+  CheckViews(model.cnn(), add);
   if (!model.text().architecture().empty()) CheckTextSizes(model, add);
   if (!model.has_pretrained()) return;
   const v1::PretrainedSpec& spec = model.pretrained();
@@ -144,7 +163,7 @@ void CheckPretrained(const v1::ModelSpec& model, const Add& add) {
 void CheckFineTuning(const v1::JobSpec& spec, const Add& add) {
   const v1::TrainSpec& train = spec.train();
   const bool has_architecture = !ArchitectureOf(spec.model()).empty();
-  const bool freezes = train.freeze().epochs() > 0;
+  const bool pretrained = has_architecture && spec.model().has_pretrained();
   if (train.layer_decay() != 0 && train.layer_decay() != 1 && !has_architecture) {
     add("train.layer_decay",
         "needs a network with an architecture, such as model.cnn.architecture: resnet18");
@@ -162,7 +181,7 @@ void CheckFineTuning(const v1::JobSpec& spec, const Add& add) {
   if (images == nullptr && spec.model().cnn().drop_path() > 0) {
     add("model.cnn.drop_path", "needs an architecture, such as convnext_tiny");
   }
-  if (spec.model().has_lora() && (!has_architecture || !spec.model().has_pretrained())) {
+  if (spec.model().has_lora() && !pretrained) {
     add("model.lora",
         "needs model.pretrained for a network with an architecture, such as "
         "model.text.architecture: bert; what starts at random cannot stay as it is");
@@ -174,8 +193,14 @@ void CheckFineTuning(const v1::JobSpec& spec, const Add& add) {
   if (train.swa() > 0 && train.ema() > 0) {
     add("train.swa", "and train.ema are both set; one average predicts");
   }
-  if (freezes && (!has_architecture || !spec.model().has_pretrained())) {
-    add("train.freeze.epochs",
+  if (train.ema_warmup() && train.ema() == 0 && !spec.search().space().contains("train.ema")) {
+    add("train.ema_warmup", "needs train.ema, the decay that it leads to");
+  }
+  for (const auto& [field, is_there] :
+       {std::make_pair("epochs", train.freeze().epochs() > 0),
+        std::make_pair("thaw_layers", train.freeze().thaw_layers() > 0)}) {
+    if (!is_there || pretrained) continue;
+    add(absl::StrCat("train.freeze.", field),
         "needs model.pretrained for a network with an architecture, such as "
         "model.cnn.architecture: resnet18; what starts at random cannot stay as it is");
   }

@@ -64,13 +64,22 @@ double MultiplicationsOf(const v1::CnnSpec& cnn, double size) {
   return known->multiplications * (size / kUsualSize) * (size / kUsualSize);
 }
 
+// The passes that an answer takes, counted by the pixels that they see.
+double ViewsOf(const v1::CnnSpec& cnn) {
+  constexpr double kCorners = 4;
+  double sizes = cnn.view_scales().empty() ? 1 : 0;
+  for (const double scale : cnn.view_scales()) sizes += scale * scale;
+  return sizes * (cnn.mirror() ? 2 : 1) * (cnn.view_shift() > 0 ? 1 + kCorners : 1);
+}
+
 EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
   const double size = spec.data().image().size();
   // The images of an array are in the file itself.
   const double images = media.files > 0 ? static_cast<double>(media.files)
                                         : static_cast<double>(train.bytes) /
                                               (size * size * spec.data().image().channels());
-  return {static_cast<double>(train.bytes), images, MultiplicationsOf(spec.model().cnn(), size)};
+  return {static_cast<double>(train.bytes), images, MultiplicationsOf(spec.model().cnn(), size),
+          ViewsOf(spec.model().cnn())};
 }
 
 EpochWork OfVolumes(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {

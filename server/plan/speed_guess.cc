@@ -68,8 +68,8 @@ Measured GuessSpeed(const EpochWork& work) {
   guess.epoch_s = std::max(kLeastEpochSeconds, epoch_s);
   guess.steps_per_epoch = kSteps;
   guess.step_s = guess.step_p90_s = guess.epoch_s / static_cast<double>(kSteps);
-  guess.evaluate_s = guess.epoch_s / 10;
-  guess.predict_s = guess.epoch_s / 5;
+  guess.evaluate_s = work.views * guess.epoch_s / 10;
+  guess.predict_s = work.views * guess.epoch_s / 5;
   return guess;
 }
 

@@ -29,6 +29,7 @@ struct EpochWork {
   double bytes = 0;            // of the table that is read
   double samples = 0;          // rows, images, texts or patches
   double multiplications = 0;  // of a forward pass over one sample
+  double views = 1;            // forward passes that a prediction makes of a sample
 };
 
 // For one fold on one core. Every figure is above 0.

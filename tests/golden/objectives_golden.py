@@ -47,7 +47,18 @@ RUNS = {
     "weighted_cross_entropy": (weighted_cross_entropy, lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0),
     "weighted_cross_entropy_sgd": (weighted_cross_entropy, lambda p: torch.optim.SGD(p, 0.5), 0, 0),
     "mse_ema": (standardised(F.mse_loss), lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0.8),
+    "mse_ema_warmup": (standardised(F.mse_loss), lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0.6),
 }
+
+
+def average_of(run, model, decay):
+    """With warm-up: the decay is that of torch_ema and of TensorFlow's num_updates. n: of the weights taken before."""
+    if not decay:
+        return None
+    if "warmup" not in run:
+        return torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(decay))
+    return torch.optim.swa_utils.AveragedModel(
+        model, avg_fn=lambda average, weights, n: average + (1 - min(decay, (1 + n) / (10 + n))) * (weights - average))
 
 
 def main():
@@ -64,11 +75,10 @@ def main():
         model = Mlp(NUMERIC, [], [16], OUTPUTS)
         model.load_state_dict(initial)
         optimizer = optimizer_of(model.parameters())
-        average = torch.optim.swa_utils.AveragedModel(
-            model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(decay)) if decay else None
+        average = average_of(run, model, decay)
         target = classes if "cross_entropy" in run else values
         codes = torch.zeros(BATCH, 0, dtype=torch.long)
-        losses, norms = [], []
+        losses, norms, answers = [], [], []
         for step in range(STEPS):
             batch = slice(step * BATCH, (step + 1) * BATCH)
             optimizer.zero_grad()
@@ -78,12 +88,16 @@ def main():
             optimizer.step()
             if average:
                 average.update_parameters(model)
+                with torch.no_grad():
+                    answers.append(average.module(numeric[:BATCH], codes) * SCALE + MEAN)
             losses.append(loss.item())
         tensors[f"out.{run}.losses"] = np.array(losses, np.float32)
         with torch.no_grad():
             output = (average.module if average else model)(numeric[:BATCH], codes)
             answer = output.softmax(1) if "cross_entropy" in run else output * SCALE + MEAN
         tensors[f"out.{run}.predictions"] = answer.numpy()
+        if "warmup" in run:
+            tensors[f"out.{run}.answers"] = torch.stack(answers).numpy()
         print(run, losses[0], "...", losses[-1], "norms", min(norms), max(norms))
     here = os.path.dirname(os.path.abspath(__file__))
     write_safetensors(os.path.join(here, "objectives.safetensors"), tensors)

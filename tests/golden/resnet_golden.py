@@ -23,6 +23,7 @@ ARCHITECTURES = {"resnet18": (False, [2, 2, 2, 2]), "resnet34": (False, [3, 4, 6
 CLASSES, BATCH, SIZE, STEPS = 5, 4, 65, 3
 TRAINED = ["resnet18", "resnet50"]
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
+SCALES, SHIFT = [1, 1.25, 0.75], 0.1
 
 
 class Block(nn.Module):
@@ -113,6 +114,23 @@ def images():
     return torch.from_numpy(drawn("images", BATCH * 3 * SIZE * SIZE).astype(np.float32)).reshape(BATCH, SIZE, SIZE, 3)
 
 
+def rounded(x):
+    return int(np.floor(x + 0.5))
+
+
+def views(x):
+    """The image at each size; there, itself and four windows towards its corners; each of them and its mirror image."""
+    for scale in SCALES:
+        side = rounded(scale * SIZE)
+        scaled = x if side == SIZE else F.interpolate(x, (side, side), mode="bilinear", align_corners=False, antialias=True)
+        by = rounded(SHIFT * side)
+        padded = F.pad(scaled, (by, by, by, by), mode="replicate")
+        for top, left in [(by, by), (0, 0), (0, 2 * by), (2 * by, 0), (2 * by, 2 * by)]:
+            view = padded[:, :, top:top + side, left:left + side]
+            yield view
+            yield view.flip(3)
+
+
 def compare():
     import timm
     import torchvision
@@ -140,6 +158,8 @@ def main():
         fill(model)
         with torch.no_grad():
             tensors[f"out.{architecture}.logits"] = model.eval()(x).numpy()
+            if architecture == "resnet18":
+                tensors["out.views.logits"] = torch.stack([model(view) for view in views(x)]).mean(0).numpy()
         if architecture not in TRAINED:
             continue
         model.train().double()  # float32's noise grows from layer to layer and would hide mistakes

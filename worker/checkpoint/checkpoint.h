@@ -50,13 +50,14 @@ struct Checkpoint {
   std::string precision;
   int planned_epochs = 0;
   int64_t warmup_steps = 0;
-  double learning_rate = 0;     // peak of the schedule
-  int64_t optimizer_steps = 0;  // less than step if fp16 skipped steps
-  int64_t body_steps = 0;       // of these, with a body that was trained, too
-  double frozen_passes = 0;     // of epochs_seen, with a body that was not
-  int64_t averaged = 0;         // epochs whose weights the average has (train.swa)
-  bool rate_found = false;      // learning_rate is that of a range test
-  double loss_scale = 0;        // fp16 only
+  double learning_rate = 0;          // peak of the schedule
+  int64_t optimizer_steps = 0;       // less than step if fp16 skipped steps
+  int64_t body_steps = 0;            // of these, with a body that was trained, too
+  double frozen_passes = 0;          // of epochs_seen, with a body that was not
+  std::vector<int64_t> layer_steps;  // of each layer of the body; empty: all have body_steps
+  int64_t averaged = 0;  // weights that the average has: of epochs (train.swa) or steps (train.ema)
+  bool rate_found = false;  // learning_rate is that of a range test
+  double loss_scale = 0;    // fp16 only
   int64_t growth_tracker = 0;
 
   // Early stopping.

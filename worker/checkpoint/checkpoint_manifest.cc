@@ -25,6 +25,7 @@ constexpr char kDigest[] = "manifest_sha256";
 constexpr char kPasses[] = "passes";
 constexpr char kWindow[] = "window";
 constexpr char kBodySteps[] = "body_steps";
+constexpr char kLayerSteps[] = "layer_steps";
 constexpr char kFrozenPasses[] = "frozen_passes";
 constexpr char kAveraged[] = "averaged";
 constexpr char kRateFound[] = "rate_found";
@@ -83,10 +84,18 @@ struct Reader {
   }
   // Reads a count, which must not be negative.
   bool operator()(const char* key, int64_t& value) {
-    constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
     return Take(
-        key, [](const Json& j) { return j.is_number_unsigned() && j.get<uint64_t>() <= kMost; },
+        key,
+        [](const Json& j) { return j.is_number_unsigned() && j.get<uint64_t>() <= kMostCount; },
         value);
+  }
+  bool operator()(const char* key, std::vector<int64_t>& values) {
+    const auto is_counts = [](const Json& j) {
+      return j.is_array() && std::all_of(j.begin(), j.end(), [](const Json& count) {
+               return count.is_number_unsigned() && count.get<uint64_t>() <= kMostCount;
+             });
+    };
+    return Take(key, is_counts, values);
   }
   bool operator()(const char* key, int& value) {
     constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int>::max());
@@ -103,6 +112,8 @@ struct Reader {
   }
 
  private:
+  static constexpr auto kMostCount = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+
   template <class Check, class T>
   bool Take(const char* key, Check&& check, T& value) {
     const auto found = json.find(key);
@@ -124,6 +135,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   json[kPasses] = NumberToJson<Json>(checkpoint.epochs_seen);
   if (checkpoint.window > 0) json[kWindow] = checkpoint.window;
   if (checkpoint.body_steps != checkpoint.optimizer_steps) json[kBodySteps] = checkpoint.body_steps;
+  if (!checkpoint.layer_steps.empty()) json[kLayerSteps] = checkpoint.layer_steps;
   if (checkpoint.frozen_passes > 0) {
     json[kFrozenPasses] = NumberToJson<Json>(checkpoint.frozen_passes);
   }
@@ -159,6 +171,7 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
   // Without these keys the body was trained in all steps.
   checkpoint.body_steps = checkpoint.optimizer_steps;
   if ((json.contains(kBodySteps) && !reader(kBodySteps, checkpoint.body_steps)) ||
+      (json.contains(kLayerSteps) && !reader(kLayerSteps, checkpoint.layer_steps)) ||
       (json.contains(kFrozenPasses) && !reader(kFrozenPasses, checkpoint.frozen_passes)) ||
       (json.contains(kAveraged) && !reader(kAveraged, checkpoint.averaged)) ||
       (json.contains(kRateFound) && !reader(kRateFound, checkpoint.rate_found))) {

@@ -40,6 +40,9 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
     ema = best.clone();
     ema_views = parameters.ViewsOf(ema);
   }
+  if (options.ema_decay > 0 && device.is_cuda()) {
+    ema_share = at::zeros({}, at::TensorOptions(device).dtype(at::kFloat));
+  }
   loss_sum = at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
   PlaceData(data);
   if (options.paths.handwritten_forward && !device.is_cuda()) {
@@ -239,8 +242,19 @@ bool Learner::ExchangesInBackward() const {
 bool Learner::PredictsByHand() const { return impl_->handwritten_forward != nullptr; }
 
 absl::Status Learner::Freeze(bool on) {
-  return Guarded([&] { return impl_->Freeze(on); });
+  if (on && impl_->model->body() == nullptr) {
+    return absl::InvalidArgumentError("train.freeze: this network has no body apart from its head");
+  }
+  return TrainLayers(on ? 0 : layers());
 }
+
+absl::Status Learner::TrainLayers(int64_t count) {
+  return Guarded([&] { return impl_->TrainLayers(count); });
+}
+
+int64_t Learner::trained_layers() const { return layers() - impl_->fixed_below; }
+
+int64_t Learner::layers() const { return impl_->parameters.layers(); }
 
 bool Learner::frozen() const { return impl_->frozen; }
 
@@ -319,6 +333,7 @@ absl::StatusOr<Learner::State> Learner::Save() {
     }
     state.optimizer_steps = impl_->optimizer->steps();
     state.body_steps = impl_->optimizer->body_steps();
+    if (impl_->options.thaws_by_layer) state.layer_steps = impl_->optimizer->layer_steps();
     state.averaged = impl_->averaged;
     if (impl_->scaler.has_value()) {
       state.loss_scale = impl_->scaler->scale();
@@ -350,10 +365,13 @@ absl::Status Learner::Load(const State& state) {
     for (const auto& [name, tensor] : slots) {
       impl_->parameters.Unpack(state.slots.at(name), tensor);
     }
-    impl_->optimizer->set_steps(state.optimizer_steps, state.body_steps);
+    impl_->optimizer->set_steps(state.optimizer_steps, state.body_steps, state.layer_steps);
     if (impl_->frozen) impl_->ResetFeatures();
-    impl_->ema_began = state.optimizer_steps > 0;
     impl_->averaged = state.averaged;
+    // Older states do not tell how many steps an EMA has.
+    if (impl_->options.ema_decay > 0 && state.averaged == 0) {
+      impl_->averaged = state.optimizer_steps;
+    }
     impl_->DropGraph();
     if (impl_->scaler.has_value() && state.loss_scale > 0) {
       impl_->scaler->Restore(state.loss_scale, state.growth_tracker);

@@ -46,12 +46,16 @@ struct LearnerOptions {
   // The learning rate of each layer is that of the layer behind it times this; the head's is whole.
   double layer_decay = 1;
   bool decay_norms = true;  // weight decay holds for norms and biases, too
+  // Layers of the body may be trained apart from those before them (TrainLayers()).
+  bool thaws_by_layer = false;
   // Gradients with a larger L2 norm over all parameters are scaled down to this norm, so that a
   // rare outlier does not upset the optimizer's moments. 0: no clipping.
   double clip_norm = 5;
   // Decay of an exponential moving average of the weights (EMA), which predicts in place of the
   // weights; 0: none. The average starts as the weights after the first step.
   double ema_decay = 0;
+  // After n weights the decay is at most (1 + n) / (10 + n).
+  bool ema_warmup = false;
   // Weights may be averaged by AverageWeights() (SWA). Not together with an EMA.
   bool averages = false;
   // Mixup's alpha (see MixupShare): the images and numbers of a batch, and the losses, are
@@ -136,6 +140,14 @@ class Learner {
   // InvalidArgument if the network has no body.
   absl::Status Freeze(bool on);
   bool frozen() const;
+  // Trains the head and the last `count` layers of the body, or all of them; those before stay, run
+  // as in predictions, and have no part in the gradient's norm. 0: the same as Freeze(true);
+  // layers(): as Freeze(false). InvalidArgument if the network has no body, or for other counts
+  // unless the options have `thaws_by_layer`. SetOrder() comes after it. In a gang, by all its
+  // ranks.
+  absl::Status TrainLayers(int64_t count);
+  int64_t trained_layers() const;
+  int64_t layers() const;  // of the body; 0: there is none
   // Switches activation checkpointing on or off. Returns false if the model does not support
   // it.
   bool SetRecompute(bool on);
@@ -194,8 +206,11 @@ class Learner {
     std::map<std::string, std::vector<float>> slots;
     int64_t optimizer_steps = 0;  // without skipped steps
     int64_t body_steps = 0;       // of these, with a body that was not frozen
-    int64_t averaged = 0;         // weights in the mean of AverageWeights()
-    double loss_scale = 0;        // 0: no scaler
+    // Of these, with each layer of the body. Empty unless the options have `thaws_by_layer`.
+    std::vector<int64_t> layer_steps;
+    int64_t averaged =
+        0;  // weights that the average has: of AverageWeights(), or of the EMA's steps
+    double loss_scale = 0;  // 0: no scaler
     int64_t growth_tracker = 0;
   };
   // The names of Save()'s slots.

@@ -16,20 +16,19 @@ namespace traind {
 std::vector<OptimizerPart> Learner::Impl::OptimizerParts() const {
   const ParameterLayout& layout = parameters.layout();
   const int64_t size = parameters.trained().numel();
-  int64_t head = 0;  // the depth of the head
-  for (const ParameterInfo& info : layout) head = std::max(head, info.depth + 1);
+  const int64_t head = parameters.layers();  // the depth of the head
   std::vector<OptimizerPart> parts;
   for (size_t i = 0; i < layout.size(); ++i) {
     const int64_t begin = parameters.offsets()[i];
     if (begin >= size) continue;  // a buffer
     OptimizerPart part;
-    part.body = layout[i].depth != kHeadDepth;
     part.decays = options.decay_norms || layout[i].decays;
-    if (part.body) {
+    if (layout[i].depth != kHeadDepth) {
+      part.layer = options.thaws_by_layer ? layout[i].depth : 0;
       part.rate = std::pow(options.layer_decay, static_cast<double>(head - layout[i].depth));
     }
     const bool alike = !parts.empty() && parts.back().rate == part.rate &&
-                       parts.back().decays == part.decays && parts.back().body == part.body;
+                       parts.back().decays == part.decays && parts.back().layer == part.layer;
     if (alike) continue;
     part.begin = begin;
     if (!parts.empty()) parts.back().end = begin;
@@ -39,16 +38,22 @@ std::vector<OptimizerPart> Learner::Impl::OptimizerParts() const {
   return parts;
 }
 
-absl::Status Learner::Impl::Freeze(bool on) {
-  if (on == frozen) return absl::OkStatus();
+absl::Status Learner::Impl::TrainLayers(int64_t count) {
+  const int64_t layers = parameters.layers();
+  const int64_t first = layers - std::min(count, layers);  // that is trained
+  if (first == fixed_below) return absl::OkStatus();
   if (model->body() == nullptr) {
     return absl::InvalidArgumentError("train.freeze: this network has no body apart from its head");
   }
-  frozen = on;
+  if (first > 0 && first < layers && !options.thaws_by_layer) {
+    return absl::InvalidArgumentError("learner: layers of the body are not told apart");
+  }
+  fixed_below = first;
+  frozen = first == layers;
   features.Clear();
-  if (on) ResetFeatures();
-  parameters.TrainBody(!on);
-  optimizer->SetFrozen(on);
+  if (frozen) ResetFeatures();
+  parameters.TrainFrom(first);
+  optimizer->TrainFrom(options.thaws_by_layer ? first : std::min<int64_t>(first, 1));
   reducer.reset();  // it waits for the gradients of all parameters that it knows
   ChooseBackward();
   return absl::OkStatus();

@@ -40,7 +40,8 @@ struct Learner::Impl {
   std::optional<Optimizer> optimizer;
   at::Tensor order;                 // [rows of the epoch] int32
   std::vector<int32_t> order_rows;  // the same, on the host
-  bool frozen = false;              // the body
+  int64_t fixed_below = 0;          // layers of the body with a smaller depth stay as they are
+  bool frozen = false;              // all of the body
   BodyFeatures features;            // of the rows; empty unless frozen
   // With class weights: [rows] and [rows of the epoch], the weight of each row's class. Else empty.
   std::vector<float> row_weights, order_weights;
@@ -49,8 +50,8 @@ struct Learner::Impl {
   // Like parameters.flat(). ema: the weights' average; undefined if there is none.
   at::Tensor best, ema;
   std::vector<at::Tensor> best_views, ema_views;
-  bool ema_began = false;
-  int64_t averaged = 0;  // weights in the mean that `ema` holds without an EMA
+  int64_t averaged = 0;  // weights that `ema` has taken: steps of an EMA, else those of its mean
+  at::Tensor ema_share;  // GPUs: [] float32, what the next weights count in it
 
   // Used in place of autograd; null if there is no handwritten pass.
   std::optional<ObjectiveGradient> objective_gradient;
@@ -86,7 +87,7 @@ struct Learner::Impl {
   at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                     const at::Tensor& body, double& weight);
   std::vector<OptimizerPart> OptimizerParts() const;
-  absl::Status Freeze(bool on);
+  absl::Status TrainLayers(int64_t count);
   void ResetFeatures();
   absl::StatusOr<Inputs> InputsOf(const ResidentRows& from, absl::Span<const int32_t> rows,
                                   MediaBatch& loaded) const;
@@ -103,6 +104,7 @@ struct Learner::Impl {
   absl::Status Update(const StepInput& input);
   absl::Status DivideByWeights(const StepInput& input);
   void UpdateEma();
+  double EmaDecay() const;
   bool PredictsByAverage() const { return options.ema_decay > 0 || averaged > 0; }
   const at::Tensor& Current() const { return PredictsByAverage() ? ema : parameters.flat(); }
   const std::vector<at::Tensor>& ViewsFor(Weights which) const;

@@ -23,6 +23,11 @@ int64_t RowsAtOnce(const ModelSpec& model, const ModelShape& shape, bool gpu) {
   for (size_t i = 1; i < shape.image.size(); ++i)
     places = std::max<int64_t>(places, 1) * shape.image[i];
   if (places > 0) {
+    double largest = 1;  // of the sizes at which an image is seen
+    if (model.cnn.has_value()) {
+      for (const double scale : model.cnn->view_scales) largest = std::max(largest, scale);
+    }
+    places = static_cast<int64_t>(static_cast<double>(places) * largest * largest);
     int64_t most = (gpu ? 16 : 1) * kMediaPlaces / places;
     if (model.text.has_value()) {
       most = std::min(most, (gpu ? 4 : 1) * kScores / (model.text->heads * places * places));

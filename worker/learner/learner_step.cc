@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <numeric>
@@ -23,6 +24,7 @@ absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& inpu
   const auto started = std::chrono::steady_clock::now();
   ResidentRows::Batch batch = rows->Gather(index);
   batch.inputs.dropout_seed = input.dropout_seed;
+  batch.inputs.fixed_below = fixed_below;
   if (media_loader != nullptr && !frozen) {
     ASSIGN_OR_RETURN(const MediaBatch* const loaded,
                      media_loader->GetBatch(input.begin, input.rows));
@@ -123,6 +125,7 @@ absl::Status Learner::Impl::HandwrittenStep(const StepInput& input) {
 absl::Status Learner::Impl::Step(const StepInput& input) {
   RETURN_IF_ERROR(handwritten_backward != nullptr ? HandwrittenStep(input) : OperatorStep(input));
   loss_weight += WeightOf(input);
+  if (input.last && options.ema_decay > 0) ++averaged;
   return absl::OkStatus();
 }
 
@@ -132,6 +135,8 @@ absl::Status Learner::Impl::OperatorStep(const StepInput& input) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     generator.set_current_seed(input.dropout_seed);
   }
+  // A recorded step reads it, as it differs from step to step.
+  if (ema_share.defined()) ema_share.fill_(1 - EmaDecay());
   ASSIGN_OR_RETURN(const bool launched, GraphStep(input));
   if (!launched) RETURN_IF_ERROR(AutogradStep(input, order.narrow(0, input.begin, input.rows)));
   gradient_began = !input.last;
@@ -199,15 +204,22 @@ absl::Status Learner::Impl::Update(const StepInput& input) {
   return absl::OkStatus();
 }
 
+// The first weights are the average. As in TensorFlow and torch_ema, the decay may then rise.
+double Learner::Impl::EmaDecay() const {
+  if (averaged == 0) return 0;
+  const auto taken = static_cast<double>(averaged);
+  return options.ema_warmup ? std::min(options.ema_decay, (1 + taken) / (10 + taken))
+                            : options.ema_decay;
+}
+
 void Learner::Impl::UpdateEma() {
   const at::Tensor& weights = parameters.flat();
-  if (!ema_began) {
+  if (device.is_cuda()) {
+    ema.lerp_(weights, ema_share);
+  } else if (averaged == 0) {
     ema.copy_(weights);
-    ema_began = true;
-  } else if (device.is_cuda()) {
-    ema.lerp_(weights, 1 - options.ema_decay);
   } else {
-    EmaLoop(options.ema_decay, weights.const_data_ptr<float>(), ema.mutable_data_ptr<float>(),
+    EmaLoop(EmaDecay(), weights.const_data_ptr<float>(), ema.mutable_data_ptr<float>(),
             ema.numel());
   }
 }

@@ -22,7 +22,7 @@ namespace {
 
 // Whether both are updated in one way.
 bool Alike(const OptimizerPart& a, const OptimizerPart& b) {
-  return a.rate == b.rate && a.decays == b.decays && a.body == b.body;
+  return a.rate == b.rate && a.decays == b.decays && a.layer == b.layer;
 }
 
 }  // namespace
@@ -32,9 +32,7 @@ Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights,
     : spec_(spec),
       weights_(std::move(weights)),
       parts_(std::move(parts)),
-      fused_(fused && !weights_.is_cuda()),
-      steps_(at::zeros({}, weights_.options())),
-      body_steps_(at::zeros({}, weights_.options())) {
+      fused_(fused && !weights_.is_cuda()) {
   std::vector<const char*> names;
   switch (spec_.kind) {
     case OptimizerKind::kAdamW:
@@ -54,8 +52,9 @@ Optimizer::Optimizer(const OptimizerSettings& spec, at::Tensor weights,
 }
 
 void Optimizer::MakeGroups() {
+  for (const OptimizerPart& part : parts_) layers_ = std::max(layers_, part.layer + 1);
+  steps_ = at::zeros({layers_ + 1}, weights_.options());
   for (const OptimizerPart& part : parts_) {
-    has_body_ = has_body_ || part.body;
     const auto same = [&part](const Group& group) { return Alike(group.like, part); };
     if (std::any_of(groups_.begin(), groups_.end(), same)) continue;
     Group& group = groups_.emplace_back();
@@ -81,15 +80,14 @@ at::TensorList Optimizer::SlotOf(const Group& group, const char* name) {
 
 void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double clip_norm,
                      const std::optional<at::Tensor>& found_inf) {
-  const bool counts_body = has_body_ && !frozen_;
   if (weights_.is_cuda()) {
-    steps_.add_(1);
-    if (counts_body) body_steps_.add_(1);
+    const at::Tensor counted = steps_.narrow(0, first_layer_, layers_ + 1 - first_layer_);
+    counted.add_(1);
     std::optional<at::Tensor> scale;
     if (clip_norm > 0) {
       // Always the same tensor, because a graph may have been recorded with it.
       if (!device_norm_.defined()) device_norm_ = at::zeros({}, gradient.options());
-      if (frozen_) {
+      if (first_layer_ > 0) {
         std::vector<at::Tensor> norms;
         for (const at::Tensor& part : Moving(gradient)) {
           norms.push_back(at::linalg_vector_norm(part));
@@ -101,15 +99,11 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
       scale = device_norm_.div(clip_norm).clamp_min(1.0).reshape({1});
     }
     OperatorStep(gradient, learning_rate, scale, found_inf);
-    if (found_inf.has_value()) {
-      steps_.sub_(found_inf->squeeze());
-      if (counts_body) body_steps_.sub_(found_inf->squeeze());
-    }
+    if (found_inf.has_value()) counted.sub_(found_inf->squeeze());
     return;
   }
   if (found_inf.has_value() && found_inf->item<float>() != 0) return;
-  steps_.add_(1);
-  if (counts_body) body_steps_.add_(1);
+  steps_.narrow(0, first_layer_, layers_ + 1 - first_layer_).add_(1);
   norm_ = 0;
   if (clip_norm > 0) {
     double squares = 0;
@@ -133,7 +127,7 @@ void Optimizer::Step(const at::Tensor& gradient, double learning_rate, double cl
 }
 
 std::vector<at::Tensor> Optimizer::Moving(const at::Tensor& gradient) const {
-  if (!frozen_) return {gradient};
+  if (first_layer_ == 0) return {gradient};
   std::vector<at::Tensor> moving;
   int64_t begin = -1, end = -1;  // of the neighbours so far
   const auto put = [&] {
@@ -172,7 +166,7 @@ void Optimizer::FusedStep(const OptimizerPart& part, const float* gradient, doub
       step.beta1 = o.beta1;
       step.beta2 = o.beta2;
       step.eps = o.eps;
-      const double taken = static_cast<double>(part.body ? body_steps() : steps());
+      const double taken = StepsOf(part.layer).item<double>();
       step.correction1 = 1 - std::pow(o.beta1, taken);
       step.correction2 = 1 - std::pow(o.beta2, taken);
       step.gradient_scale = gradient_scale;
@@ -205,7 +199,7 @@ void Optimizer::GroupStep(const Group& group, const at::Tensor& gradient, double
                           const std::optional<at::Tensor>& found_inf) {
   const at::TensorList weights = group.weights;
   const std::vector<at::Tensor> gradients = ViewsOf(group.like, gradient);
-  const std::vector<at::Tensor> steps(weights.size(), group.like.body ? body_steps_ : steps_);
+  const std::vector<at::Tensor> steps(weights.size(), StepsOf(group.like.layer));
   const double decay = DecayOf(group.like);
   const auto with_rate = [&](const auto& step) {
     if (!rate_.defined()) {
@@ -272,14 +266,26 @@ double Optimizer::gradient_norm() const {
   return device_norm_.defined() ? device_norm_.item<double>() : norm_;
 }
 
-int64_t Optimizer::steps() const { return static_cast<int64_t>(steps_.item<float>()); }
+int64_t Optimizer::steps() const { return static_cast<int64_t>(StepsOf(-1).item<float>()); }
+
+// A network without a body is its own.
 int64_t Optimizer::body_steps() const {
-  return has_body_ ? static_cast<int64_t>(body_steps_.item<float>()) : steps();
+  return static_cast<int64_t>(StepsOf(layers_ - 1).item<float>());
 }
 
-void Optimizer::set_steps(int64_t steps, int64_t body_steps) {
-  steps_.fill_(steps);
-  body_steps_.fill_(body_steps);
+std::vector<int64_t> Optimizer::layer_steps() const {
+  const at::Tensor host = steps_.cpu();
+  const float* const values = host.const_data_ptr<float>();
+  return {values, values + layers_};
+}
+
+void Optimizer::set_steps(int64_t steps, int64_t body_steps,
+                          const std::vector<int64_t>& layer_steps) {
+  const bool each = static_cast<int64_t>(layer_steps.size()) == layers_;
+  for (int64_t layer = 0; layer < layers_; ++layer) {
+    StepsOf(layer).fill_(each ? layer_steps[static_cast<size_t>(layer)] : body_steps);
+  }
+  StepsOf(-1).fill_(steps);
 }
 
 }  // namespace traind

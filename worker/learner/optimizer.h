@@ -19,7 +19,7 @@ struct OptimizerPart {
   int64_t begin = 0, end = 0;
   double rate = 1;     // factor of the learning rate
   bool decays = true;  // takes the weight decay
-  bool body = false;   // stays as it is while the body is frozen
+  int64_t layer = -1;  // of the body, from 0; below 0: the head
 };
 
 // Gradients and state are flat tensors like the weights (Parameters::flat()). Their gaps hold
@@ -42,9 +42,9 @@ class Optimizer {
   // ignored. An undefined tensor restores Step()'s.
   void SetRateTensor(at::Tensor rate) { rate_ = std::move(rate); }
 
-  // While it is frozen the body's weights and state stay, its gradient is not read, and no step
-  // counts as one of its.
-  void SetFrozen(bool frozen) { frozen_ = frozen; }
+  // From now on the weights and state of the layers before this one stay, their gradients are not
+  // read, and no step counts as one of theirs. 0: all layers are trained.
+  void TrainFrom(int64_t layer) { first_layer_ = layer; }
   // The parts of a gradient that steps read now; neighbours are one.
   std::vector<at::Tensor> Moving(const at::Tensor& gradient) const;
 
@@ -54,8 +54,11 @@ class Optimizer {
   double gradient_norm() const;
   // Number of steps, without skipped ones. Waits for the device.
   int64_t steps() const;
-  int64_t body_steps() const;  // those in which the body was not frozen
-  void set_steps(int64_t steps, int64_t body_steps);
+  int64_t body_steps() const;  // those that have trained the body's last layer
+  // Those that have trained each layer of the body. Waits for the device.
+  std::vector<int64_t> layer_steps() const;
+  // layer_steps: of each layer; of another number of layers: all have body_steps.
+  void set_steps(int64_t steps, int64_t body_steps, const std::vector<int64_t>& layer_steps);
 
  private:
   // All parts that are updated in one way, as views.
@@ -81,20 +84,24 @@ class Optimizer {
                         const std::optional<at::Tensor>& scale,
                         const std::optional<at::Tensor>& found_inf);
   float* SlotData(const char* name, int64_t begin) const;
-  bool Moves(const OptimizerPart& part) const { return !(frozen_ && part.body); }
+  bool Moves(const OptimizerPart& part) const {
+    return part.layer < 0 || part.layer >= first_layer_;
+  }
+  // [] float32, on the device. layer below 0: the head's.
+  at::Tensor StepsOf(int64_t layer) const { return steps_.select(0, layer < 0 ? layers_ : layer); }
   double DecayOf(const OptimizerPart& part) const { return part.decays ? spec_.weight_decay : 0; }
 
   const OptimizerSettings spec_;
   const at::Tensor weights_;
   const std::vector<OptimizerPart> parts_;
   const bool fused_;
-  bool has_body_ = false, frozen_ = false;
+  int64_t layers_ = 0, first_layer_ = 0;  // of the body; the first one that is trained
   std::map<std::string, at::Tensor> slots_;
   std::vector<Group> groups_;
   double norm_ = 0;
   at::Tensor device_norm_;  // [] float32, used instead on a GPU
   at::Tensor rate_;
-  at::Tensor steps_, body_steps_;  // [] float32, on the device
+  at::Tensor steps_;  // [layers + 1] float32, on the device: of each layer, and of the head
 };
 
 }  // namespace traind

@@ -8,6 +8,7 @@ namespace traind {
 void PutLearnerState(Learner::State state, Checkpoint& c) {
   c.optimizer_steps = state.optimizer_steps;
   c.body_steps = state.body_steps;
+  c.layer_steps = state.layer_steps;
   c.averaged = state.averaged;
   c.loss_scale = state.loss_scale;
   c.growth_tracker = state.growth_tracker;
@@ -28,6 +29,7 @@ Learner::State LearnerStateOf(const Checkpoint& c) {
   }
   state.optimizer_steps = c.optimizer_steps;
   state.body_steps = c.body_steps;
+  state.layer_steps = c.layer_steps;
   state.averaged = c.averaged;
   state.loss_scale = c.loss_scale;
   state.growth_tracker = c.growth_tracker;

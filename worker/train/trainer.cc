@@ -89,50 +89,6 @@ absl::Status Trainer::BeginEpoch() {
   return absl::OkStatus();
 }
 
-// Whether the body stays as it is depends on the epoch alone, so a resumed run finds its place.
-absl::Status Trainer::ChooseFrozen() {
-  const bool frozen = epoch_ < spec_.frozen_epochs;
-  if (frozen == learner_->frozen()) return absl::OkStatus();
-  // The same on all ranks, whose plans may differ until they meet.
-  if (frozen && spec_.frozen_epochs < spec_.epochs && whole_step_ == absl::ZeroDuration()) {
-    RETURN_IF_ERROR(TimeWholeStep());
-  }
-  RETURN_IF_ERROR(learner_->Freeze(frozen));
-  if (frozen) return absl::OkStatus();
-  // Steps take longer from now on, and memory may run out as in first ones.
-  probed_ = false;
-  timer_ = StepTimer();
-  steps_in_precision_ = 0;
-  epochs_without_better_ = 0;
-  if (gang_->leads()) {
-    SendDecision(DecisionRule::kFreeze, absl::StrCat("train.freeze.epochs: ", spec_.frozen_epochs),
-                 "the last layer is trained", "all layers are trained");
-  }
-  return absl::OkStatus();
-}
-
-// The Plan counts on the steps of all epochs, and most of them train the body, too. The state
-// stays.
-absl::Status Trainer::TimeWholeStep() {
-  const int64_t rows = std::min(batch_, TrainingRows());
-  ASSIGN_OR_RETURN(const Learner::State state, learner_->Save());
-  RETURN_IF_ERROR(learner_->SetOrder(
-      absl::MakeConstSpan(data_.rows.training).first(static_cast<size_t>(rows))));
-  StepInput step;
-  step.rows = rows;
-  step.gang_rows = rows * gang_->world_size();
-  step.overlap = false;
-  for (int timed = 0; timed < 2; ++timed) {  // the first one warms up
-    const absl::Duration started = clock_.MonotonicNow();
-    RETURN_IF_ERROR(RunMicroBatchesThatFit(step));
-    RETURN_IF_ERROR(learner_->Synchronize());
-    whole_step_ = clock_.MonotonicNow() - started;
-  }
-  whole_step_ *= static_cast<double>(step_rows_) / static_cast<double>(rows);
-  RETURN_IF_ERROR(learner_->Load(state));
-  return learner_->ConsumeLoss().status();
-}
-
 double Trainer::LearningRate() const {
   return learner_->frozen() ? spec_.frozen_rate : schedule_.LearningRate(ScheduleStep());
 }
@@ -305,8 +261,8 @@ absl::Status Trainer::FinishEpoch() {
   PlanSchedule();
   if (AveragesEpoch(epoch_)) RETURN_IF_ERROR(learner_->AverageWeights());
   RETURN_IF_ERROR(Validate());
-  if (order_stale_) return absl::OkStatus();              // fell back: this epoch is undone
-  const bool waits = learner_->frozen() && ThawsLater();  // better ones are sure to come
+  if (order_stale_) return absl::OkStatus();  // fell back: this epoch is undone
+  const bool waits = ThawsLater();            // better ones are sure to come
   const bool better = waits || epoch_ == 1 || Better(spec_.metric, best_.metric, patience_metric_);
   epochs_without_better_ = better ? 0 : epochs_without_better_ + 1;
   patience_metric_ = best_.metric;
@@ -457,12 +413,14 @@ absl::Status Trainer::SendProbe() {
   predict_time_ = absl::Seconds(row_s * all_rows + write_s);
   rank_protocol::Probe probe;
   probe.attempt = train_.attempt;
-  // While the body is frozen: the mean over the epochs to come.
+  // While layers stay as they are: the mean over the epochs to come, at most.
   const auto of_all_epochs = [this](absl::Duration step) {
-    if (!learner_->frozen() || !ThawsLater()) return absl::ToDoubleSeconds(step);
-    const double frozen = static_cast<double>(spec_.frozen_epochs - epoch_) /
-                          static_cast<double>(planned_epochs_ - epoch_);
-    return absl::ToDoubleSeconds(frozen * step + (1 - frozen) * whole_step_);
+    if (!ThawsLater()) return absl::ToDoubleSeconds(step);
+    int64_t alike = epoch_;
+    while (LayersOf(alike) == learner_->trained_layers()) ++alike;
+    const double share =
+        static_cast<double>(alike - epoch_) / static_cast<double>(planned_epochs_ - epoch_);
+    return absl::ToDoubleSeconds(share * step + (1 - share) * whole_step_);
   };
   probe.step_s = of_all_epochs(timer_.Quantile(0.5));
   probe.step_p90_s = of_all_epochs(timer_.Quantile(0.9));

@@ -30,6 +30,7 @@
 #include "worker/train/schedule.h"
 #include "worker/train/signals.h"
 #include "worker/train/step_timer.h"
+#include "worker/train/thaw.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -114,8 +115,11 @@ class Trainer final : public FoldTrainer {
   int64_t EpochRows() const { return std::min(TrainingRows(), EpochSteps() * GangStepRows()); }
   int64_t ScheduleStep() const;
   double LearningRate() const;
-  // Whether epochs in which the body is trained come after those in which it is frozen.
-  bool ThawsLater() const { return spec_.frozen_epochs < planned_epochs_; }
+  int64_t LayersOf(int64_t epoch) const {
+    return LayersInEpoch(epoch, spec_.frozen_epochs, spec_.thaw_layers, learner_->layers());
+  }
+  // Whether epochs to come train layers of the body that stay as they are now.
+  bool ThawsLater() const { return learner_->trained_layers() < LayersOf(planned_epochs_ - 1); }
   // Whether the weights that an epoch ends with belong to the average (train.swa).
   bool AveragesEpoch(int64_t epoch) const {
     constexpr double kRounding = 1e-9;  // 0.7 of 10 epochs are 7

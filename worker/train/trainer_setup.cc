@@ -136,8 +136,10 @@ absl::Status Trainer::CreateLearner() {
   constexpr double kNeverClips = 1e30;
   options.clip_norm = spec_.clip_norm == 0 && spec_.gradient_norm ? kNeverClips : spec_.clip_norm;
   options.ema_decay = spec_.ema_decay;
+  options.ema_warmup = spec_.ema_warmup;
   options.averages = spec_.swa > 0;
   options.layer_decay = spec_.layer_decay;
+  options.thaws_by_layer = spec_.thaw_layers > 0;
   options.decay_norms = spec_.decay_norms;
   options.mixup = spec_.mixup;
   options.cutmix = spec_.cutmix;
@@ -177,7 +179,7 @@ absl::Status Trainer::StartPretrained() {
 
 // What is at random and stays so is of no use.
 absl::Status Trainer::CheckFrozenBody(const PretrainedReport& report) const {
-  if (spec_.frozen_epochs == 0) return absl::OkStatus();
+  if (spec_.frozen_epochs == 0 && spec_.thaw_layers == 0) return absl::OkStatus();
   for (const ParameterInfo& parameter : learner_->layout()) {
     if (parameter.depth == kHeadDepth || IsOfLora(parameter.name)) continue;
     if (std::count(report.kept.begin(), report.kept.end(), parameter.name) == 0) continue;

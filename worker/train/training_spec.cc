@@ -99,12 +99,14 @@ absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
   spec.clip_norm = train.clip_norm;
   spec.gradient_norm = train.gradient_norm;
   spec.ema_decay = train.ema;
+  spec.ema_warmup = train.ema_warmup;
   spec.swa = train.swa;
   spec.find_rate = train.find_learning_rate;
   if (spec.swa > 0 && spec.ema_decay > 0) return WrongField("train.swa", "no train.ema beside it");
   spec.frozen_epochs = static_cast<int>(train.freeze.epochs);
   spec.frozen_rate =
       train.freeze.learning_rate > 0 ? train.freeze.learning_rate : DefaultLearningRate(from.kind);
+  spec.thaw_layers = train.freeze.thaw_layers;
   spec.layer_decay = train.layer_decay;
   spec.decay_norms = train.decay_norms.value_or(true);
   return absl::OkStatus();

@@ -61,9 +61,11 @@ struct TrainingSpec {
   plain::ScheduleSpec schedule;
   double clip_norm = 0;
   double ema_decay = 0;
+  bool ema_warmup = false;
   double swa = 0;         // the share of the epochs, at their end, whose weights are averaged
   int frozen_epochs = 0;  // the first ones, in which only the head is trained
   double frozen_rate = 0;
+  int64_t thaw_layers = 0;  // that each epoch after them trains more; 0: all at once
   double layer_decay = 1;
   bool decay_norms = true;
   bool gradient_norm = false;  // reported although nothing is clipped

@@ -143,7 +143,9 @@ TEST(PretrainedRulesTest, FineTuningNeedsANetworkWhoseBodyIsKnown) {
   spec.mutable_train()->mutable_freeze()->set_epochs(2);
   spec.mutable_train()->set_layer_decay(0.8);
   EXPECT_THAT(Errors(spec), HasSubstr("train.layer_decay needs a network with an architecture"));
+  spec.mutable_train()->mutable_freeze()->set_thaw_layers(1);
   EXPECT_THAT(Errors(spec), HasSubstr("train.freeze.epochs needs model.pretrained"));
+  EXPECT_THAT(Errors(spec), HasSubstr("train.freeze.thaw_layers needs model.pretrained"));
   spec.mutable_data()->mutable_image();
   spec.mutable_model()->mutable_cnn()->set_architecture("convnext_atto");
   EXPECT_THAT(Errors(spec), Not(HasSubstr("train.layer_decay")));
@@ -189,6 +191,34 @@ TEST(PretrainedRulesTest, OneAverageOfTheWeightsPredicts) {
   EXPECT_EQ(Errors(spec), "");
   spec.mutable_train()->set_ema(0.99);
   EXPECT_THAT(Errors(spec), HasSubstr("train.swa and train.ema are both set"));
+}
+
+TEST(PretrainedRulesTest, TheWarmUpOfAnAverageNeedsOne) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_train()->set_ema_warmup(true);
+  EXPECT_THAT(Errors(spec), HasSubstr("train.ema_warmup needs train.ema, the decay that it leads"));
+  spec.mutable_train()->set_ema(0.999);
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_train()->clear_ema();
+  (*spec.mutable_search()->mutable_space())["train.ema"] = "choice(0, 0.99)";
+  EXPECT_THAT(Errors(spec), Not(HasSubstr("ema_warmup")));
+}
+
+TEST(PretrainedRulesTest, ViewsOfAnImageDiffer) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_data()->mutable_image();
+  v1::CnnSpec& cnn = *spec.mutable_model()->mutable_cnn();
+  cnn.set_view_shift(0.1);
+  for (const double scale : {1.0, 1.25, 0.8}) cnn.add_view_scales(scale);
+  EXPECT_EQ(Errors(spec), "");
+  cnn.set_architecture("resnet18");
+  EXPECT_EQ(Errors(spec), "");
+  cnn.add_view_scales(1.25);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.view_scales[3] '1.25' is there twice"));
+  cnn.set_view_scales(3, 5);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.cnn.view_scales[3] '5' is above the maximum, 4"));
+  for (int i = 0; i < 5; ++i) cnn.add_view_scales(2 + 0.1 * i);
+  EXPECT_THAT(Errors(spec), HasSubstr("has 9 sizes; 8 are the most"));
 }
 
 TEST(PretrainedRulesTest, AMapIsReadFromYaml) {

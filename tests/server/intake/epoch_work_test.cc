@@ -67,6 +67,24 @@ TEST(EpochWorkTest, ANamedResnetIsWorkByItsDepthAndTheImagesArea) {
   EXPECT_DOUBLE_EQ(EpochWorkOf(spec, Table(), {1000, 0}).multiplications, 4.09e9 / 4);
 }
 
+TEST(EpochWorkTest, AnswersBySeveralViewsTakeAsManyPassesByTheirPixels) {
+  v1::JobSpec spec = SpecWith("cnn");
+  v1::CnnSpec& cnn = *spec.mutable_model()->mutable_cnn();
+  const EpochWork once = EpochWorkOf(spec, Table(), {1000, 0});
+  EXPECT_EQ(once.views, 1);
+  cnn.set_mirror(true);
+  EXPECT_EQ(EpochWorkOf(spec, Table(), {1000, 0}).views, 2);
+  cnn.set_view_shift(0.1);
+  for (const double scale : {1.0, 2.0, 0.5}) cnn.add_view_scales(scale);
+  const EpochWork work = EpochWorkOf(spec, Table(), {1000, 0});
+  EXPECT_EQ(work.views, 2 * 5 * 5.25);
+  EXPECT_EQ(work.multiplications, once.multiplications) << "a step sees the image alone";
+  const Measured fast = GuessSpeed(once), slow = GuessSpeed(work);
+  EXPECT_DOUBLE_EQ(slow.predict_s, work.views * fast.predict_s);
+  EXPECT_DOUBLE_EQ(slow.evaluate_s, work.views * fast.evaluate_s);
+  EXPECT_EQ(slow.step_s, fast.step_s);
+}
+
 TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
   v1::JobSpec spec = SpecWith("lightgbm");
   const EpochWork usual = EpochWorkOf(spec, Table(), {});

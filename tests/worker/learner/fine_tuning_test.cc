@@ -5,114 +5,47 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/base/durable_file.h"
-#include "common/base/reserved_port.h"
-#include "tests/worker/model/golden.h"
-#include "tests/worker/model/golden_images.h"
-#include "tests/worker/model/made_media.h"
-#include "tests/worker/model/model_of.h"
-#include "tests/worker/model/resnet_weights.h"
-#include "worker/device/collective.h"
-#include "worker/learner/learner.h"
+#include "tests/worker/learner/fine_tuning_fixture.h"
 #include "worker/pretrained/pretrained_weights.h"
 
 namespace traind {
 namespace {
 
-// The same as in tests/golden/fine_tuning_golden.py.
-constexpr int64_t kClasses = 5, kFrozen = 2, kSteps = 5;
-constexpr double kRate = 0.002, kLayerDecay = 0.7, kWeightDecay = 0.05, kClip = 0.8;
-
-LearnerOptions ResnetOptions() {
-  LearnerOptions options;
-  options.model = ModelOf("cnn", R"({"architecture":"resnet18"})");
-  options.shape.image = {3, kGoldenSide, kGoldenSide};
-  options.shape.outputs = kClasses;
-  options.objective.loss = LossKind::kCrossEntropy;
-  options.optimizer.weight_decay = kWeightDecay;
-  options.clip_norm = kClip;
-  options.layer_decay = kLayerDecay;
-  options.decay_norms = false;
-  return options;
-}
-
-LearnerData DataOf(int64_t rows, std::shared_ptr<const MediaSource> media) {
-  LearnerData data;
-  data.rows.rows = rows;
-  data.rows.media = std::move(media);
-  for (int64_t row = 0; row < rows; ++row) {
-    data.classes.push_back(static_cast<int32_t>(row % kClasses));
-  }
-  return data;
-}
-
-std::unique_ptr<Learner> Create(const LearnerOptions& options, LearnerData data) {
-  SetTorchThreads(1);
-  auto learner = Learner::Create(options, std::move(data));
-  EXPECT_TRUE(learner.ok()) << learner.status();
-  return *std::move(learner);
-}
-
-void LoadGoldenWeights(Learner& learner) {
-  auto state = learner.Save();
-  ASSERT_TRUE(state.ok()) << state.status();
-  for (const char* const slot : {kWeightsSlot, kBestWeightsSlot, kEmaSlot}) {
-    if (state->slots.count(slot) > 0) state->slots[slot] = ResnetWeights(learner.layout());
-  }
-  ASSERT_EQ(learner.Load(*state), absl::OkStatus());
-}
-
-// One step over the rows from `first` on.
-double StepOver(Learner& learner, int32_t first, int64_t rows, double rate, uint64_t seed = 1) {
-  EXPECT_EQ(learner.SetOrder(RowsFrom(first, rows)), absl::OkStatus());
-  EXPECT_EQ(learner.Step({0, rows, rows, rate, seed}), absl::OkStatus());
-  const auto loss = learner.ConsumeLoss();
-  EXPECT_TRUE(loss.ok()) << loss.status();
-  return loss->mean();
-}
-
-std::vector<float> Part(const Learner& learner, const std::vector<float>& values,
-                        const std::function<bool(const ParameterInfo&)>& wanted) {
-  std::vector<float> part;
-  int64_t begin = 0;
-  for (const ParameterInfo& info : learner.layout()) {
-    if (wanted(info)) {
-      part.insert(part.end(), values.begin() + begin, values.begin() + begin + info.size);
-    }
-    begin += info.size;
-  }
-  return part;
-}
-
-bool IsOfBody(const ParameterInfo& info) { return info.depth != kHeadDepth; }
-
 struct Case {
   const char* optimizer;
   bool fused;
+  bool by_layer = false;
 };
 
 class PyTorchStepsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(PyTorchStepsTest, AFixedBodyAndItsThawMoveWeightsAsInPyTorch) {
   const std::string kind = GetParam().optimizer;
+  const bool by_layer = GetParam().by_layer;
+  const std::string out = absl::StrCat("out.", by_layer ? "thaw_" : "", kind);
   const Golden golden("fine_tuning.safetensors");
   LearnerOptions options = ResnetOptions();
+  options.thaws_by_layer = by_layer;
+  if (by_layer) options.optimizer.eps = 0.1;
   options.optimizer.kind = *ParseOptimizer(kind);
   options.optimizer.momentum = kind == "sgd" ? 0.9 : kind == "rmsprop" ? 0.5 : 0;
   options.optimizer.nesterov = kind == "sgd";
   options.paths.fused_optimizer = GetParam().fused;
   const auto learner = Create(options, DataOf(kGoldenImages, std::make_shared<GoldenImages>()));
   LoadGoldenWeights(*learner);
-  const std::vector<float> losses = golden.Floats(absl::StrCat("out.", kind, ".losses"));
+  ASSERT_EQ(learner->layers(), kBody);
+  const std::vector<float> losses = golden.Floats(out + ".losses");
   for (int64_t step = 0; step < kSteps; ++step) {
-    ASSERT_EQ(learner->Freeze(step < kFrozen), absl::OkStatus());
+    const int64_t trained = by_layer ? kThawed[step] : step < kFrozen ? 0 : kBody;
+    ASSERT_EQ(learner->TrainLayers(trained), absl::OkStatus());
+    EXPECT_EQ(learner->trained_layers(), trained);
+    EXPECT_EQ(learner->frozen(), trained == 0);
     const double wanted = losses[static_cast<size_t>(step)];
     EXPECT_NEAR(StepOver(*learner, 0, kGoldenImages, kRate), wanted, 2e-3 + 5e-3 * wanted)
         << "step " << step;
@@ -120,22 +53,28 @@ TEST_P(PyTorchStepsTest, AFixedBodyAndItsThawMoveWeightsAsInPyTorch) {
   const auto state = learner->Save();
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(state->optimizer_steps, kSteps);
-  EXPECT_EQ(state->body_steps, kSteps - kFrozen);
+  EXPECT_EQ(state->body_steps, kSteps - (by_layer ? 1 : kFrozen));
+  EXPECT_EQ(state->layer_steps,
+            by_layer ? (std::vector<int64_t>{2, 2, 2, 3, 3, 3, 4, 4, 4}) : std::vector<int64_t>{});
   std::vector<float> moved = state->slots.at(kWeightsSlot);
   const std::vector<float> before = ResnetWeights(learner->layout());
   for (size_t i = 0; i < moved.size(); ++i) moved[i] -= before[i];
   for (const char* name : {"conv1.weight", "bn1.bias", "layer2.0.downsample.0.weight",
                            "layer4.1.bn2.weight", "fc.weight", "fc.bias"}) {
-    const std::vector<float> wanted = golden.Floats(absl::StrCat("out.", kind, ".moved.", name));
-    ParameterInfo info;
-    const std::vector<float> own = Part(*learner, moved, [&](const ParameterInfo& of) {
-      return of.name == name && (info = of, true);
-    });
-    const std::vector<double> found = DigestOf(info, own.data());
+    const std::vector<float> wanted = golden.Floats(absl::StrCat(out, ".moved.", name));
+    const std::vector<double> found = DigestOfPart(*learner, moved, name);
     // The length, and a projection. Where gradients are near 0 the sign of an adaptive step is
     // noise.
     for (const size_t k : {size_t{4}, size_t{5}}) {
       EXPECT_NEAR(found[k], wanted[k], 0.03 * wanted[4]) << name << " " << k;
+    }
+  }
+  for (const auto& [name, digest] : {std::make_pair("layer1.0.bn1.running_mean", ".mean"),
+                                     std::make_pair("layer3.1.bn2.running_var", ".variance")}) {
+    const std::vector<float> wanted = golden.Floats(out + digest);
+    const std::vector<double> found = DigestOfPart(*learner, state->slots.at(kWeightsSlot), name);
+    for (const size_t k : {size_t{4}, size_t{5}}) {
+      EXPECT_NEAR(found[k], wanted[k], 2e-3 * wanted[4]) << name << " " << k;
     }
   }
 }
@@ -143,10 +82,13 @@ TEST_P(PyTorchStepsTest, AFixedBodyAndItsThawMoveWeightsAsInPyTorch) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, PyTorchStepsTest,
                          testing::Values(Case{"adamw", true}, Case{"adamw", false},
                                          Case{"adam", true}, Case{"sgd", true}, Case{"sgd", false},
-                                         Case{"rmsprop", true}, Case{"rmsprop", false}),
+                                         Case{"rmsprop", true}, Case{"rmsprop", false},
+                                         Case{"adamw", true, true}, Case{"adamw", false, true},
+                                         Case{"sgd", true, true}),
                          [](const auto& info) {
                            return absl::StrCat(info.param.optimizer,
-                                               info.param.fused ? "Fused" : "");
+                                               info.param.fused ? "Fused" : "",
+                                               info.param.by_layer ? "ByLayer" : "");
                          });
 
 TEST(FrozenBodyTest, EachRowPassesItOnceAndItStaysToTheBit) {
@@ -211,25 +153,6 @@ TEST(FrozenBodyTest, ARunThatIsTakenUpBeforeOrAfterTheThawGoesOnBitForBit) {
   }
 }
 
-// A text network of the golden folders; there are no norms over batches, so ranks add up to one.
-LearnerOptions BertOptions(const std::string& family, double dropout) {
-  LearnerOptions options;
-  options.model = ModelOf("text", absl::StrCat(R"({"architecture":")", family, R"("})"));
-  options.model.text->dropout = dropout;
-  options.model.pretrained.emplace();
-  options.model.pretrained->folder = absl::StrCat("tests/golden/texts/", family);
-  options.model.pretrained->config =
-      ReadFile(absl::StrCat(options.model.pretrained->folder, "/config.json")).value();
-  options.shape.vocabulary = 433;
-  options.shape.max_tokens = 24;
-  options.shape.outputs = kClasses;
-  options.objective.loss = LossKind::kCrossEntropy;
-  options.layer_decay = 0.8;
-  options.decay_norms = false;
-  options.seed = 3;
-  return options;
-}
-
 TEST(FrozenBodyTest, ATextsBodyHasNoDropoutAndItsHeadHas) {
   for (const char* const family : {"bert", "roberta", "distilbert"}) {
     SCOPED_TRACE(family);
@@ -260,39 +183,6 @@ TEST(FrozenBodyTest, HalfPrecisionTrainsTheHeadAndThenAll) {
   }
   EXPECT_LT(losses[0].back(), losses[0][0] - 0.05);
   for (size_t i = 0; i < losses[0].size(); ++i) EXPECT_NEAR(losses[0][i], losses[1][i], 0.05) << i;
-}
-
-// Steps of a gang of two, each rank with half of the rows; the second has none in the last step.
-Learner::State TrainGang(Transport transport, LearnerOptions options) {
-  constexpr int64_t kRows = 12;
-  const int port = ReservePort();
-  Learner::State ends[2];
-  const auto rank = [&](int own) {
-    GroupOptions join;
-    join.port = port;
-    join.rank = own;
-    join.transport = transport;
-    auto group = Group::Join(join);
-    ASSERT_TRUE(group.ok()) << group.status();
-    LearnerOptions own_options = options;
-    own_options.group = group->get();
-    const auto learner = Create(own_options, DataOf(kRows, std::make_shared<MadeTexts>(24)));
-    for (int step = 0; step < 8; ++step) {
-      ASSERT_EQ(learner->Freeze(step < 4), absl::OkStatus());
-      StepInput input;
-      input.gang_rows = step == 7 ? kRows / 2 : kRows;
-      input.rows = step == 7 && own == 1 ? 0 : kRows / 2;
-      input.learning_rate = 0.003;
-      ASSERT_EQ(learner->SetOrder(RowsFrom(own * 6, input.rows)), absl::OkStatus());
-      ASSERT_EQ(learner->Step(input), absl::OkStatus());
-    }
-    ends[own] = *learner->Save();
-  };
-  std::thread other(rank, 1);
-  rank(0);
-  other.join();
-  EXPECT_EQ(ends[0].slots.at(kWeightsSlot), ends[1].slots.at(kWeightsSlot));
-  return ends[0];
 }
 
 TEST(FrozenBodyTest, TwoRanksTrainAsOneBeforeAndAfterTheThaw) {

@@ -163,6 +163,60 @@ TEST(ObjectivesTest, AnAverageOfTheWeightsPredictsAsPyTorchs) {
   ExpectRun("mse_ema", 3e-3, [](LearnerOptions& options) { options.ema_decay = 0.8; });
 }
 
+// After each step: the decay rises until it is 0.6. A state that is taken up goes on in its middle.
+TEST(ObjectivesTest, TheDecayOfAnAverageRisesAsInPyTorch) {
+  const Golden golden("objectives.safetensors");
+  const std::vector<float> answers = golden.Floats("out.mse_ema_warmup.answers");
+  LearnerOptions options = BaseOptions();
+  options.ema_decay = 0.6;
+  options.ema_warmup = true;
+  for (const bool handwritten : {true, false}) {
+    options.paths.handwritten_backward = handwritten;
+    auto learner = NewLearner(golden, options);
+    for (int64_t step = 0; step < kSteps; ++step) {
+      ASSERT_TRUE(learner->Step({step * kBatch, kBatch, kBatch, 3e-3, 1}).ok());
+      std::vector<float> out(kBatch * kOutputs);
+      ASSERT_TRUE(learner->Predict(Weights::kLast, RowsFrom(0, kBatch), absl::MakeSpan(out)).ok());
+      const float* const wanted = answers.data() + step * kBatch * kOutputs;
+      for (size_t i = 0; i < out.size(); ++i) {
+        EXPECT_NEAR(out[i], wanted[i], 2e-5 * (1 + std::fabs(wanted[i]))) << step << " " << i;
+      }
+      if (step != 6) continue;
+      const auto state = learner->Save();
+      EXPECT_EQ(state->averaged, 7);
+      learner = NewLearner(golden, options);
+      ASSERT_TRUE(learner->Load(*state).ok());
+    }
+  }
+}
+
+TEST(ObjectivesTest, MicroBatchesOfAStepAreTakenIntoTheAverageOnce) {
+  const Golden golden("objectives.safetensors");
+  LearnerOptions options = BaseOptions();
+  options.ema_decay = 0.9;
+  options.ema_warmup = true;
+  const auto learner = NewLearner(golden, options);
+  for (int64_t step = 0; step < 3; ++step) {
+    StepInput half{step * kBatch, kBatch / 2, kBatch, 3e-3, 1};
+    half.last = false;
+    ASSERT_TRUE(learner->Step(half).ok());
+    ASSERT_TRUE(learner->Step({step * kBatch + kBatch / 2, kBatch / 2, kBatch, 3e-3, 1}).ok());
+  }
+  EXPECT_EQ(learner->Save()->averaged, 3);
+}
+
+TEST(ObjectivesTest, AnOlderStateWithAnAverageHasTakenEachStepIntoIt) {
+  const Golden golden("objectives.safetensors");
+  LearnerOptions options = BaseOptions();
+  options.ema_decay = 0.9;
+  const auto learner = NewLearner(golden, options);
+  ASSERT_TRUE(learner->Step({0, kBatch, kBatch, 3e-3, 1}).ok());
+  Learner::State state = *learner->Save();
+  state.averaged = 0;
+  ASSERT_TRUE(learner->Load(state).ok());
+  EXPECT_EQ(learner->Save()->averaged, 1);
+}
+
 TEST(ObjectivesTest, AStateRestoredTrainsOnToTheBit) {
   const Golden golden("objectives.safetensors");
   LearnerOptions options = BaseOptions();

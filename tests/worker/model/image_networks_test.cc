@@ -2,6 +2,7 @@
 // (tests/golden/image_networks_golden.py).
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/from_blob.h>
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/worker/model/golden.h"
@@ -52,10 +54,12 @@ at::Tensor Images(int64_t batch, int64_t size) {
 
 // A network with the golden weights.
 struct Network {
-  explicit Network(const std::string& architecture, int64_t size = kSize, double drop_path = 0) {
+  explicit Network(const std::string& architecture, int64_t size = kSize, double drop_path = 0,
+                   std::vector<double> scales = {}) {
     at::set_num_threads(1);  // more of them wait for each other where other tests run
     ModelSpec spec = SpecOf(architecture);
     spec.cnn->drop_path = drop_path;
+    spec.cnn->view_scales = std::move(scales);
     auto made = CreateModel(spec, ShapeOf(size), parameters);
     EXPECT_TRUE(made.ok()) << made.status();
     model = *std::move(made);
@@ -202,6 +206,17 @@ INSTANTIATE_TEST_SUITE_P(Architectures, ImageNetworksTest,
                          testing::Values("vit_tiny_patch16_224", "convnext_atto", "convnext_tiny",
                                          "efficientnet_b0"),
                          [](const auto& info) { return std::string(info.param); });
+
+// 1.4 times 64 pixels are 89.6; six patches have 96.
+TEST(VitTest, AnotherSizeOfAViewIsOfWholePatches) {
+  const at::NoGradGuard no_gradients;
+  Network scaled("vit_tiny_patch16_224", kSize, 0, {1.4}), plain("vit_tiny_patch16_224");
+  const at::Tensor images = Images(2, kSize);
+  const at::Tensor larger = at::_upsample_bilinear2d_aa(images, {96, 96}, /*align_corners=*/false);
+  const at::Tensor out = scaled.Forward(scaled.parameters.tensors(), images, /*training=*/false);
+  const at::Tensor wanted = plain.Forward(plain.parameters.tensors(), larger, /*training=*/false);
+  EXPECT_LT(out.sub(wanted).abs().max().item<double>(), 1e-5);
+}
 
 TEST(VitTest, ImagesThatAreNoWholePatchesAreRefused) {
   Parameters parameters;

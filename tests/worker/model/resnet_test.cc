@@ -49,8 +49,9 @@ at::Tensor Images() {
 
 // A network with the golden weights.
 struct Network {
-  explicit Network(const std::string& architecture) {
-    auto made = CreateModel(Resnet(architecture), Shape(), parameters);
+  explicit Network(const std::string& architecture) : Network(Resnet(architecture)) {}
+  explicit Network(const ModelSpec& spec) {
+    auto made = CreateModel(spec, Shape(), parameters);
     EXPECT_TRUE(made.ok()) << made.status();
     model = *std::move(made);
     parameters.Allocate(c10::kCPU);
@@ -121,6 +122,30 @@ TEST(ResnetTest, LogitsAreThoseOfPyTorchByLoopsAndByOperators) {
       }
     }
   }
+}
+
+TEST(ResnetTest, TheMeanOverViewsOfAnImageIsThatOfPyTorch) {
+  const std::vector<float> wanted = Golden("resnet.safetensors").Floats("out.views.logits");
+  ModelSpec spec = Resnet("resnet18");
+  spec.cnn->mirror = true;
+  spec.cnn->view_shift = 0.1;
+  spec.cnn->view_scales = {1, 1.25, 0.75};
+  Network network(spec);
+  double most = 0;
+  for (const float value : wanted) most = std::max<double>(most, std::abs(value));
+  const at::NoGradGuard no_gradients;
+  const at::Tensor out =
+      network.Forward(network.parameters.tensors(), Images(), /*training=*/false).contiguous();
+  ASSERT_EQ(static_cast<size_t>(out.numel()), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_NEAR(out.const_data_ptr<float>()[i], wanted[i], 2e-5 * most) << i;
+  }
+  // A step sees the image alone.
+  Network plain("resnet18");
+  const auto trained = [](Network& of) {
+    return of.Forward(of.parameters.tensors(), Images(), /*training=*/true);
+  };
+  EXPECT_TRUE(trained(network).equal(trained(plain)));
 }
 
 TEST(ResnetTest, GradientsAndStatisticsAreThoseOfPyTorchInFloat64) {

@@ -14,6 +14,7 @@ Learner::State SomeState() {
   state.slots["exp_avg"] = {7, 8, 9};
   state.optimizer_steps = 17;
   state.body_steps = 5;
+  state.layer_steps = {0, 2, 5};
   state.loss_scale = 1024;
   state.growth_tracker = 12;
   return state;
@@ -27,6 +28,7 @@ TEST(LearnerCheckpointTest, AStateComesBackAsItWas) {
   EXPECT_EQ(back.slots, SomeState().slots);
   EXPECT_EQ(back.optimizer_steps, 17);
   EXPECT_EQ(back.body_steps, 5);
+  EXPECT_EQ(back.layer_steps, (std::vector<int64_t>{0, 2, 5}));
   EXPECT_EQ(back.loss_scale, 1024);
   EXPECT_EQ(back.growth_tracker, 12);
 }

@@ -12,6 +12,7 @@
 #include "worker/train/schedule.h"
 #include "worker/train/signals.h"
 #include "worker/train/step_timer.h"
+#include "worker/train/thaw.h"
 #include "worker/train/training_spec.h"
 
 namespace traind {
@@ -149,6 +150,22 @@ TEST(TrainingSpecTest, ErrorsNameTheField) {
   EXPECT_TRUE(absl::StrContains(refusal(R"({"data":{"seed":-1}})"), "data.seed"));
 }
 
+TEST(ThawTest, LayersThawAtOnceOrFromTheHeadDown) {
+  const auto layers = [](int64_t frozen, int64_t thaw) {
+    std::vector<int64_t> in_epochs;
+    for (int64_t epoch = 0; epoch < 6; ++epoch) {
+      in_epochs.push_back(LayersInEpoch(epoch, frozen, thaw, 9));
+    }
+    return in_epochs;
+  };
+  EXPECT_EQ(layers(0, 0), (std::vector<int64_t>{9, 9, 9, 9, 9, 9}));
+  EXPECT_EQ(layers(2, 0), (std::vector<int64_t>{0, 0, 9, 9, 9, 9}));
+  EXPECT_EQ(layers(1, 2), (std::vector<int64_t>{0, 2, 4, 6, 8, 9}));
+  EXPECT_EQ(layers(0, 4), (std::vector<int64_t>{4, 8, 9, 9, 9, 9}));
+  EXPECT_EQ(layers(1, 1000), (std::vector<int64_t>{0, 9, 9, 9, 9, 9}));
+  EXPECT_EQ(layers(6, 3), (std::vector<int64_t>(6, 0)));
+}
+
 TEST(TrainingSpecTest, OptimizersAndLossesAreRead) {
   const auto parse = [](const std::string& train, const char* type = "regression") {
     const auto spec = ParseTrainingSpec(
@@ -163,8 +180,9 @@ TEST(TrainingSpecTest, OptimizersAndLossesAreRead) {
   EXPECT_EQ(spec.clip_norm, 5);
   EXPECT_EQ(spec.schedule.kind, "cosine");
   EXPECT_TRUE(spec.shuffle);
-  spec = parse(R"("optimizer":{"kind":"sgd","nesterov":true},"clip_norm":0,"ema":0.99,)"
-               R"("loss":{"kind":"huber","huber_delta":2},"scale_learning_rate":"linear")");
+  spec = parse(
+      R"("optimizer":{"kind":"sgd","nesterov":true},"clip_norm":0,"ema":0.99,"ema_warmup":true,"freeze":{"thaw_layers":3},)"
+      R"("loss":{"kind":"huber","huber_delta":2},"scale_learning_rate":"linear")");
   EXPECT_EQ(spec.optimizer.kind, OptimizerKind::kSgd);
   EXPECT_EQ(spec.optimizer.momentum, 0.9);
   EXPECT_EQ(spec.optimizer.weight_decay, 0);
@@ -173,6 +191,8 @@ TEST(TrainingSpecTest, OptimizersAndLossesAreRead) {
   EXPECT_EQ(spec.objective.huber_delta, 2);
   EXPECT_EQ(spec.clip_norm, 0);
   EXPECT_EQ(spec.ema_decay, 0.99);
+  EXPECT_TRUE(spec.ema_warmup);
+  EXPECT_EQ(spec.thaw_layers, 3);
   EXPECT_EQ(spec.rate_scaling, RateScaling::kLinear);
   spec = parse(R"("optimizer":{"kind":"rmsprop","alpha":0.9,"momentum":0.5},"weight_decay":0.1,)"
                R"("learning_rate":0.2,"loss":{"label_smoothing":0.1,"weights":[1,2.5]})",

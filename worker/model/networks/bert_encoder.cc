@@ -98,10 +98,10 @@ class BertEncoder final : public BodyModel {
   int64_t body_width() const override { return config_.width; }
 
   at::Tensor Body(const Tensors& weights, const Inputs& inputs, bool training) const override {
-    const double dropout = training ? dropout_ : 0.0;
+    const auto trains = [&](int64_t depth) { return training && depth >= inputs.fixed_below; };
     const TextSamples samples = TextSamplesOf(inputs);
-    at::Tensor x = Embedded(weights, inputs, samples, dropout);  // [N, D]
-    at::Tensor distances;                                        // [buckets in use, D]
+    at::Tensor x = Embedded(weights, inputs, samples, trains(0) ? dropout_ : 0.0);  // [N, D]
+    at::Tensor distances;  // [buckets in use, D]
     if (buckets_.has_value()) {
       distances =
           at::layer_norm(weights[distances_], {config_.width}, weights[distance_norm_.weight],
@@ -110,8 +110,9 @@ class BertEncoder final : public BodyModel {
     }
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
+      const bool trained = trains(static_cast<int64_t>(k) + 1);
       // Captured by value, because a backward pass may call it again.
-      const auto layer = [this, k, dropout, ends = samples.ends,
+      const auto layer = [this, k, dropout = trained ? dropout_ : 0.0, ends = samples.ends,
                           first = last ? samples.first : at::Tensor(),
                           seed = inputs.dropout_seed + kSeedsAround + kSeedsOfLayer * k](
                              const Tensors& own, const at::Tensor& taken) {
@@ -121,7 +122,7 @@ class BertEncoder final : public BodyModel {
       const auto begin = weights.begin() + static_cast<int64_t>(layers_[k].query.weight);
       Tensors own(begin, begin + kParametersOfLayer);
       if (distances.defined()) own.push_back(distances);
-      x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
+      x = trained && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
     return x;
   }

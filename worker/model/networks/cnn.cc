@@ -129,19 +129,22 @@ class Cnn final : public ImageNetwork {
  private:
   at::Tensor Pooled(const std::vector<at::Tensor>& weights, const at::Tensor& image,
                     const Pass& pass) const override {
-    const PassMode mode{pass.training, loops_};
+    const auto mode = [this](const Pass& of) { return PassMode{of.training, loops_}; };
+    Pass own_pass = pass.Of(0);
     std::vector<size_t> stem_places;
     stem_.AddPlaces(stem_places);
     at::Tensor x = Run(
-        [this, mode](const auto& own, const auto& in) {
-          const at::Tensor y = stem_.Forward(own, in[0], {}, /*relu=*/true, mode);
+        [this, own_mode = mode(own_pass)](const auto& own, const auto& in) {
+          const at::Tensor y = stem_.Forward(own, in[0], {}, /*relu=*/true, own_mode);
           return resnet_ ? at::max_pool2d(y, {3, 3}, {2, 2}, {1, 1}) : y;
         },
-        weights, stem_places, image, pass);
+        weights, stem_places, image, own_pass);
+    int64_t depth = 0;
     for (const CnnBlock& block : blocks_) {
-      x = Run([&block, mode](const auto& own,
-                             const auto& in) { return block.Forward(own, in[0], mode); },
-              weights, block.Places(), x, pass);
+      own_pass = pass.Of(++depth);
+      x = Run([&block, own_mode = mode(own_pass)](
+                  const auto& own, const auto& in) { return block.Forward(own, in[0], own_mode); },
+              weights, block.Places(), x, own_pass);
     }
     return x.mean({2, 3});
   }

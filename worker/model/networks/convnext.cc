@@ -126,11 +126,12 @@ class Convnext final : public ImageNetwork {
       for (const Block& block : stages_[stage]) {
         std::vector<size_t> used(kParametersOfBlock);
         std::iota(used.begin(), used.end(), block.gamma);
+        const Pass of_block = pass.Of(static_cast<int64_t>(number) + 1);
         x = Run(
-            [this, &block, number, pass](const Tensors& own, const Tensors& in) {
-              return Through(own, block, number, in[0], pass);
+            [this, &block, number, of_block](const Tensors& own, const Tensors& in) {
+              return Through(own, block, number, in[0], of_block);
             },
-            weights, used, x, pass);
+            weights, used, x, of_block);
         ++number;
       }
     }

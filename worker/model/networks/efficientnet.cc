@@ -105,25 +105,27 @@ class Efficientnet final : public ImageNetwork {
 
   at::Tensor Pooled(const Tensors& weights, const at::Tensor& image,
                     const Pass& pass) const override {
-    const PassMode mode{pass.training, loops_};
-    const auto with_silu = [&mode](const ConvNorm& unit) -> Part {
-      return [&unit, mode](const Tensors& own, const Tensors& in) {
+    const auto with_silu = [this, &weights](const ConvNorm& unit, const at::Tensor& x,
+                                            const Pass& own_pass) {
+      std::vector<size_t> places;
+      unit.AddPlaces(places);
+      const Part part = [&unit, mode = PassMode{own_pass.training, loops_}](const Tensors& own,
+                                                                            const Tensors& in) {
         return at::silu(unit.Forward(own, in[0], {}, /*relu=*/false, mode));
       };
+      return Run(part, weights, places, x, own_pass);
     };
-    std::vector<size_t> places;
-    stem_.AddPlaces(places);
-    at::Tensor x = Run(with_silu(stem_), weights, places, image, pass);
+    at::Tensor x = with_silu(stem_, image, pass.Of(0));
     for (size_t k = 0; k < blocks_.size(); ++k) {
+      const Pass of_block = pass.Of(static_cast<int64_t>(k) + 1);
       x = Run(
-          [this, k, mode, pass](const Tensors& own, const Tensors& in) {
-            return Through(own, k, in[0], mode, pass);
+          [this, k, of_block](const Tensors& own, const Tensors& in) {
+            return Through(own, k, in[0], {of_block.training, loops_}, of_block);
           },
-          weights, blocks_[k].Places(), x, pass);
+          weights, blocks_[k].Places(), x, of_block);
     }
-    places.clear();
-    last_->AddPlaces(places);
-    return Run(with_silu(*last_), weights, places, x, pass).mean({2, 3});
+    // What comes behind the last block has its depth.
+    return with_silu(*last_, x, pass.Of(static_cast<int64_t>(blocks_.size()))).mean({2, 3});
   }
 
   at::Tensor Through(const Tensors& weights, size_t k, const at::Tensor& x, const PassMode& mode,

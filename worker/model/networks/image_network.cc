@@ -1,19 +1,59 @@
 #include "worker/model/networks/image_network.h"
 
+#include <ATen/ops/_upsample_bilinear2d_aa.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/replication_pad2d.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "common/data/weights/image_architectures.h"
 #include "worker/model/networks/dropout.h"
 
 namespace traind {
+namespace {
+
+int64_t MultipleOf(const std::string& architecture) {
+  const ImageArchitecture* const known = FindImageArchitecture(architecture);
+  return known == nullptr ? 1 : known->multiple;
+}
+
+// image: [B, C, H, W]. Its sides become multiples of `multiple`.
+at::Tensor Scaled(const at::Tensor& image, double scale, int64_t multiple) {
+  const auto side = [&](int64_t extent) {
+    const double wanted = scale * static_cast<double>(extent) / static_cast<double>(multiple);
+    return std::max<int64_t>(1, std::llround(wanted)) * multiple;
+  };
+  const int64_t height = side(image.size(2)), width = side(image.size(3));
+  if (height == image.size(2) && width == image.size(3)) return image;
+  return at::_upsample_bilinear2d_aa(image, {height, width}, /*align_corners=*/false)
+      .contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+// The image behind a window that has moved by dy and dx; its edges are repeated.
+at::Tensor Shifted(const at::Tensor& image, int64_t dy, int64_t dx) {
+  const int64_t by_y = std::abs(dy), by_x = std::abs(dx);
+  return at::replication_pad2d(image, {by_x, by_x, by_y, by_y})
+      .narrow(2, by_y + dy, image.size(2))
+      .narrow(3, by_x + dx, image.size(3))
+      .contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+}  // namespace
 
 ImageNetwork::ImageNetwork(const plain::CnnSpec& spec, const ModelShape& shape,
                            Parameters& parameters)
     : columns_(shape, parameters),
       dropout_(spec.dropout),
       drop_path_(spec.drop_path),
-      mirror_(spec.mirror) {}
+      mirror_(spec.mirror),
+      view_shift_(spec.view_shift),
+      view_scales_(spec.view_scales.empty()
+                       ? std::vector<double>{1}
+                       : std::vector<double>(spec.view_scales.begin(), spec.view_scales.end())),
+      multiple_(MultipleOf(spec.architecture)) {}
 
 void ImageNetwork::DeclareHead(const std::string& name, int64_t body_width, int64_t outputs,
                                Parameters& parameters) {
@@ -24,10 +64,37 @@ void ImageNetwork::DeclareHead(const std::string& name, int64_t body_width, int6
 
 at::Tensor ImageNetwork::Body(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                               bool training) const {
-  const Pass pass{training, inputs.dropout_seed + 1};  // the head's dropout has the seed itself
-  const at::Tensor body = Pooled(weights, inputs.image, pass);
-  if (training || !mirror_) return body;
-  return body.add(Pooled(weights, inputs.image.flip({3}), pass)).mul(0.5);
+  // The head's dropout has the seed itself.
+  const Pass pass{training, inputs.dropout_seed + 1, inputs.fixed_below};
+  if (training) return Pooled(weights, inputs.image, pass);
+  at::Tensor sum;
+  int64_t views = 0;
+  EachView(inputs.image, [&](const at::Tensor& view) {
+    const at::Tensor body = Pooled(weights, view, pass);
+    sum = sum.defined() ? sum.add(body) : body;
+    ++views;
+  });
+  return views == 1 ? sum : sum.mul(1.0 / static_cast<double>(views));
+}
+
+template <class Take>
+void ImageNetwork::EachView(const at::Tensor& image, const Take& take) const {
+  const auto with_mirror = [&](const at::Tensor& view) {
+    take(view);
+    if (mirror_) take(view.flip({3}));
+  };
+  for (const double scale : view_scales_) {
+    const at::Tensor scaled = Scaled(image, scale, multiple_);
+    with_mirror(scaled);
+    if (view_shift_ == 0) continue;
+    const auto pixels = [this](int64_t extent) {
+      return std::llround(view_shift_ * static_cast<double>(extent));
+    };
+    const int64_t dy = pixels(scaled.size(2)), dx = pixels(scaled.size(3));
+    for (const int64_t down : {-dy, dy}) {
+      for (const int64_t right : {-dx, dx}) with_mirror(Shifted(scaled, down, right));
+    }
+  }
 }
 
 at::Tensor ImageNetwork::Head(const std::vector<at::Tensor>& weights, const Inputs& inputs,

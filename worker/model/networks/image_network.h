@@ -24,8 +24,8 @@ class ImageNetwork : public BodyModel {
     return true;
   }
   int64_t body_width() const override { return body_width_; }
-  // Outside of training the mean over the image and its mirror image, where the spec has `mirror`:
-  // the head is linear, so it is the mean of the answers.
+  // Outside of training the mean over the views of the image that the spec asks for: the head is
+  // linear, so it is the mean of the answers.
   at::Tensor Body(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                   bool training) const override;
   at::Tensor Head(const std::vector<at::Tensor>& weights, const Inputs& inputs,
@@ -40,7 +40,11 @@ class ImageNetwork : public BodyModel {
 
   struct Pass {
     bool training = false;
-    uint64_t seed = 0;  // of the pass's dropout
+    uint64_t seed = 0;        // of the pass's dropout
+    int64_t fixed_below = 0;  // as in Inputs
+
+    // That of a layer, by its depth.
+    Pass Of(int64_t depth) const { return {training && depth >= fixed_below, seed, fixed_below}; }
   };
   // Returns [B, body_width()]. image: [B, C, H, W].
   virtual at::Tensor Pooled(const std::vector<at::Tensor>& weights, const at::Tensor& image,
@@ -55,8 +59,15 @@ class ImageNetwork : public BodyModel {
 
  private:
   const InputColumns columns_;
+  // Calls `take` with each view of the image.
+  template <class Take>
+  void EachView(const at::Tensor& image, const Take& take) const;
+
   const double dropout_, drop_path_;
   const bool mirror_;
+  const double view_shift_;
+  const std::vector<double> view_scales_;
+  const int64_t multiple_;  // of the sides of images
   bool recompute_ = false;
   int64_t body_width_ = 0;
   LinearParameters head_;

@@ -22,6 +22,9 @@ struct Inputs {
   at::Tensor tokens;          // [all tokens] int32, sample after sample
   at::Tensor ends;            // [B] int32, on the CPU: where the tokens of each sample end
   uint64_t dropout_seed = 0;  // used in training only
+  // In training, layers of the body with a smaller depth (ParameterInfo) run as in predictions:
+  // without dropout and by their running statistics.
+  int64_t fixed_below = 0;
 };
 
 class BodyModel;

@@ -93,16 +93,17 @@ class ModernBert final : public BodyModel {
   int64_t body_width() const override { return config_.width; }
 
   at::Tensor Body(const Tensors& weights, const Inputs& inputs, bool training) const override {
-    const double dropout = training ? dropout_ : 0.0;
+    const auto trains = [&](int64_t depth) { return training && depth >= inputs.fixed_below; };
     const TextSamples samples = TextSamplesOf(inputs);
     at::Tensor x = Norm(at::embedding(weights[tokens_], inputs.tokens), weights[embedding_norm_]);
-    if (dropout > 0) x = Dropout(x, dropout, inputs.dropout_seed);
+    if (trains(0) && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed);
     const at::Tensor global = Rotations(samples.place, config_.global_base);
     const at::Tensor local = Rotations(samples.place, config_.local_base);
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool sees_all = config_.global[k];
+      const bool trained = trains(static_cast<int64_t>(k) + 1);
       // Captured by value, because a backward pass may call it again.
-      const auto layer = [this, k, dropout, ends = samples.ends,
+      const auto layer = [this, k, dropout = trained ? dropout_ : 0.0, ends = samples.ends,
                           window = sees_all ? 0 : config_.window,
                           rotations = sees_all ? global : local,
                           seed = inputs.dropout_seed + kSeedsAround + kSeedsOfLayer * k](
@@ -119,7 +120,7 @@ class ModernBert final : public BodyModel {
           layers_[k].first ? layers_[k].query_key_value : layers_[k].attention_norm;
       const auto begin = weights.begin() + static_cast<int64_t>(first);
       const Tensors own(begin, begin + static_cast<int64_t>(layers_[k].output - first + 1));
-      x = training && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
+      x = trained && recompute_ ? Recomputed(layer, own, x) : layer(own, x);
     }
     if (!config_.mean) return Norm(x.index_select(0, samples.first), weights[last_norm_]);
     x = Norm(x, weights[last_norm_]).to(at::kFloat);

@@ -84,11 +84,17 @@ std::vector<at::Tensor> Parameters::trained_tensors() const {
   return trained;
 }
 
-void Parameters::TrainBody(bool on) {
+void Parameters::TrainFrom(int64_t layer) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (kinds_[i] == Kind::kTrained && layout_[i].depth != kHeadDepth)
-      tensors_[i].set_requires_grad(on);
+      tensors_[i].set_requires_grad(layout_[i].depth >= layer);
   }
+}
+
+int64_t Parameters::layers() const {
+  int64_t layers = 0;
+  for (const ParameterInfo& info : layout_) layers = std::max(layers, info.depth + 1);
+  return layers;
 }
 
 void Parameters::Initialize(uint64_t seed) {

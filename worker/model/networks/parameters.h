@@ -49,9 +49,11 @@ class Parameters {
   const at::Tensor& operator[](size_t index) const { return tensors_[index]; }
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
   const at::Tensor& flat() const { return flat_; }
-  // From now on autograd makes gradients for the parameters of the body (depth >= 0), or no longer
-  // does.
-  void TrainBody(bool on);
+  // From now on autograd makes gradients for the head and for the layers of the body from this one
+  // on.
+  void TrainFrom(int64_t layer);
+  // Of the body: 1 + the largest depth of a parameter.
+  int64_t layers() const;
   // The part of flat() before the buffers, and the parameters in it.
   at::Tensor trained() const { return flat_.narrow(0, 0, trained_size_); }
   std::vector<at::Tensor> trained_tensors() const;  // without those that are not trained now

@@ -100,14 +100,15 @@ class Vit final : public ImageNetwork {
                        .add(positions);  // [B, T, D]
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
+      const Pass of_layer = pass.Of(static_cast<int64_t>(k) + 1);
       std::vector<size_t> used(kParametersOfLayer);
       std::iota(used.begin(), used.end(), layers_[k].norm1.weight);
       // Captured by value, because a backward pass may call it again.
       x = Run(
-          [this, k, last, pass](const Tensors& own, const Tensors& in) {
-            return Through(own, k, last, in[0], pass);
+          [this, k, last, of_layer](const Tensors& own, const Tensors& in) {
+            return Through(own, k, last, in[0], of_layer);
           },
-          weights, used, x, pass);
+          weights, used, x, of_layer);
     }
     return Norm(weights, norm_, x.select(1, 0));
   }
