@@ -72,6 +72,8 @@ def _():
             kinds[j["predictions"]["quality"]] = kinds.get(j["predictions"]["quality"], 0) + 1
         print(kinds, flush=True)
         assert not late and len(answered) == count, (late, len(answered))
+        # Each of them could use all of the time.
+        assert count - kinds.get("FLOOR", 0) >= count / 4, kinds
 
 
 main()
