@@ -65,11 +65,13 @@ def _():
         assert '"layer3.0.bn2.running_var" is not in the file' in job["end_message"], job["end_message"]
 
 
-def fine_tune(house, architecture, size, epochs, parameters, last_layer):
-    """The last layer alone, then all by rates that fall towards the input, with a kill in between."""
+def fine_tune(house, architecture, size, epochs, parameters, last_layer, thaw_layers):
+    """The last layer alone, then all by rates that fall towards the input, at once or layer by layer, with a kill in
+    between."""
     write_folder(house, architecture, size=224)
     spec = spec_of(architecture, epochs, architecture, size=size)
-    spec["train"].update({"freeze": {"epochs": 2}, "layer_decay": 0.8, "checkpoint_every": "500ms", "augment": {"flip": True}})
+    spec["train"].update({"freeze": {"epochs": 2, "thaw_layers": thaw_layers}, "layer_decay": 0.8,
+                          "checkpoint_every": "500ms", "augment": {"flip": True}})
     spec["budget"] = {"time": "90s"}
     job = house.submit(spec)
 
@@ -84,23 +86,30 @@ def fine_tune(house, architecture, size, epochs, parameters, last_layer):
     told = {d["to"] for d in done["decisions"] if d["rule"] == "pretrained"}
     assert told == {parameters}, told
     rates = [(p["epoch"], p["value"]) for p in house.json("metrics", job["id"])["points"] if p["name"] == "learning_rate"]
+    thaws = [d["to"] for d in done["decisions"] if d["rule"] == "freeze"]
+    if thaw_layers > 0:
+        assert any(f"the last layer and {thaw_layers} of " in to for to in thaws), thaws
+        assert any(f"the last layer and {2 * thaw_layers} of " in to for to in thaws), thaws
+    else:
+        assert set(thaws) == {"all layers are trained"}, thaws
     assert all(rate == 0.001 if epoch < 2 else rate <= 1e-4 for epoch, rate in rates if epoch != 2), rates
     assert any(epoch > 2 and rate > 0 for epoch, rate in rates), rates
     assert any(f"{last_layer}.weight is [10, " in w for w in done["warnings"]), done["warnings"]
 
 
 # Enough epochs to be killed in the middle of them.
-for architecture, size, epochs, parameters, last_layer in (
-        ("resnet18", 16, 12, "100/102 parameters", "fc"),
-        ("vit_tiny_patch16_224", 32, 24, "150/152 parameters", "head"),
-        ("convnext_atto", 32, 30, "126/128 parameters", "head.fc"),
-        ("efficientnet_b0", 32, 14, "309/311 parameters", "classifier")):
+for architecture, size, epochs, parameters, last_layer, thaw_layers in (
+        ("resnet18", 16, 12, "100/102 parameters", "fc", 3),
+        ("vit_tiny_patch16_224", 32, 24, "150/152 parameters", "head", 4),
+        ("convnext_atto", 32, 30, "126/128 parameters", "head.fc", 0),
+        ("efficientnet_b0", 32, 14, "309/311 parameters", "classifier", 0)):
     @case(f"{architecture} from a folder: the last layer first, then all of it, through a kill", limit_s=120)
-    def _(architecture=architecture, size=size, epochs=epochs, parameters=parameters, last_layer=last_layer):
+    def _(architecture=architecture, size=size, epochs=epochs, parameters=parameters, last_layer=last_layer,
+          thaw_layers=thaw_layers):
         with House(slots=1) as house:
             house.start()
             write_images(house, each=40, test=6)
-            fine_tune(house, architecture, size, epochs, parameters, last_layer)
+            fine_tune(house, architecture, size, epochs, parameters, last_layer, thaw_layers)
 
 
 @case("A fixed body gives a whole answer soon: each image passes it once, whatever the epochs", limit_s=150)

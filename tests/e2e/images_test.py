@@ -57,7 +57,7 @@ def _():
         house.write("numbers.csv", "file,kind,other\n" + "\n".join(lines) + "\n")
         house.write("test.csv", "file,other\n" + "\n".join(f"test/{i}.png,{i % 3}" for i in range(60)) + "\n")
         job = house.submit(job_of("numbers.csv", task={"type": "regression"}, resources={"slots": 2},
-                                  model={"cnn": {"width": 8, "blocks": [1], "mirror": True}},
+                                  model={"cnn": {"width": 8, "blocks": [1], "mirror": True, "view_shift": 0.1, "view_scales": [1, 0.8]}},
                                   train_changes={"precision": "bf16", "augment": {"mixup": 0.3}}))
         job = house.wait(job["id"])
         house.check_folds_answer(job)
