@@ -92,6 +92,22 @@ def _():
         assert later["state"] == "SUCCEEDED", later
 
 
+@case("A search tries ranks of the low-rank changes, and each trial is trained with its own", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house_with(house, "bert")
+        spec = spec_of("bert", epochs=8)
+        spec["model"]["lora"] = {"rank": 2}
+        spec["search"] = {"trials": 4, "method": "random", "space": {
+            "model.lora.rank": [2, 4, 8], "train.learning_rate": "log(1e-3, 1e-2)"}}
+        done = house.wait(house.submit(spec)["id"], 90)
+        assert done["state"] == "SUCCEEDED", done
+        trials = house.json("trials", done["id"])["trials"]
+        ranks = {t["settings"]["model.lora.rank"] for t in trials}
+        assert len(ranks) > 1, trials
+        assert sum(t["folds"]["done"] == 2 for t in trials) > 1, trials
+
+
 @case("A ModernBERT learns on two slots at a rate that it finds, its last layers first", limit_s=150)
 def _():
     with House(slots=2) as house:
