@@ -55,10 +55,13 @@ void Checker::ReadPreemption(const json& r, JobSeen& job) {
     }
     const auto before = job.preempted_at.find(task);
     constexpr int64_t kSlack = 100'000;
-    if (before != job.preempted_at.end() && t - before->second < preempt_pause_ - kSlack - lag_) {
-      Violation("job ", id, ": task ", task, " made room twice within ", t - before->second, " us");
+    const int64_t clock = t + offset_;
+    if (before != job.preempted_at.end() &&
+        clock - before->second < preempt_pause_ - kSlack - lag_) {
+      Violation("job ", id, ": task ", task, " made room twice within ", clock - before->second,
+                " us");
     }
-    job.preempted_at[task] = t;
+    job.preempted_at[task] = clock;
     const json& counted = job.last["starts"][task];
     if (r["starts"][task][1] != counted[1] || r["starts"][task][2] != counted[2]) {
       Violation("job ", id, ": a fold that made room counts as one that failed");

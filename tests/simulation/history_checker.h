@@ -40,7 +40,7 @@ class Checker {
     // From when to when a first fold of it could have run and nothing of it did.
     std::vector<std::pair<int64_t, int64_t>> starved;
     int64_t starved_since = -1;
-    std::map<size_t, int64_t> preempted_at;  // the last time, by task
+    std::map<size_t, int64_t> preempted_at;  // the last time on traind's clock, by task
   };
   struct RankSeen {
     std::string job, worker;

@@ -1,4 +1,6 @@
 // A search whose trials a client proposes: what it is told, and what the Job does without it.
+#include <gmock/gmock.h>
+
 #include "tests/server/control/control_core_harness.h"
 
 namespace traind {

@@ -1,4 +1,6 @@
 // Plans as the facts come in: what they are made from, and what is told of them.
+#include <gmock/gmock.h>
+
 #include <absl/strings/str_cat.h>
 
 #include "tests/server/control/control_core_harness.h"

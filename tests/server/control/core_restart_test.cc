@@ -1,5 +1,7 @@
 // A restarted core goes on where the one before it was: its stop, its numbers, its clock.
 // And Attempts that are over, or another Worker's, cannot change a fold.
+#include <gmock/gmock.h>
+
 #include "tests/server/control/control_core_harness.h"
 
 namespace traind {

@@ -1,4 +1,6 @@
 // Further trials: when they start, what they are told, and that no fold of trial 0 loses anything.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 
 #include "tests/server/control/control_core_harness.h"

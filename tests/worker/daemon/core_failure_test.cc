@@ -1,4 +1,6 @@
 // Ranks and prepares that die, hang or fail.
+#include <gmock/gmock.h>
+
 #include "tests/worker/daemon/worker_core_harness.h"
 
 namespace traind::worker {

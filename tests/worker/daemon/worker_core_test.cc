@@ -1,4 +1,6 @@
 // Tasks from their start to their end, and what stops them.
+#include <gmock/gmock.h>
+
 #include "common/base/job_layout.h"
 #include "tests/common/facts/field_values.h"
 #include "tests/worker/daemon/worker_core_harness.h"
