@@ -118,12 +118,12 @@ absl::StatusOr<ArchiveBase> ReadNote(const std::string& path) {
   return base;
 }
 
+}  // namespace
+
 std::string RandomName() {
   std::random_device random;
   return absl::StrFormat("%08x%08x", random(), random());
 }
-
-}  // namespace
 
 EncodedEntry Encode(const ArchiveEntry& entry) {
   EncodedEntry encoded;

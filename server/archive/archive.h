@@ -14,6 +14,9 @@
 
 namespace traind {
 
+// 16 random hexadecimal digits: of an archive, or of who has it.
+std::string RandomName();
+
 // Pages of a database file as they stand in it after some commit.
 struct ChangedPages {
   int page_bytes = 0;          // 0: nothing changed

@@ -3,7 +3,6 @@
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
 #include <absl/time/clock.h>
@@ -14,7 +13,6 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -36,11 +34,6 @@ constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 
 std::string Database(const std::string& dir) { return absl::StrCat(dir, "/", kDatabaseFile); }
 std::string MarkerPath(const std::string& dir) { return absl::StrCat(Database(dir), "-archived"); }
-
-std::string RandomName() {
-  std::random_device random;
-  return absl::StrFormat("%08x%08x", random(), random());
-}
 
 std::string HostName() {
   char name[256] = "";

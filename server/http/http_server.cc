@@ -299,9 +299,13 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerO
   const std::string host = options.address.substr(0, colon);
   std::unique_ptr<HttpServer> server(
       new HttpServer(options, Guard(host, options.names), std::move(handler)));
-  ASSIGN_OR_RETURN(const Listener listener, ListenOn(options.address));
-  server->port_ = listener.port;
-  RETURN_IF_ERROR(server->StartDaemon(listener.fd));
+  const absl::StatusOr<Listener> listener = ListenOn(options.address);
+  if (absl::IsInvalidArgument(listener.status())) {
+    return absl::InvalidArgumentError(absl::StrCat("--http ", listener.status().message()));
+  }
+  RETURN_IF_ERROR(listener.status());
+  server->port_ = listener->port;
+  RETURN_IF_ERROR(server->StartDaemon(listener->fd));
   server->sweeper_ = std::thread([raw = server.get()] { raw->CloseSlowOnes(); });
   return server;
 }
