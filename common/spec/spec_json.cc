@@ -2,6 +2,7 @@
 // printer describes every message type anew for each message and takes longer than
 // all else that a Submit needs.
 #include <absl/container/flat_hash_map.h>
+#include <absl/strings/str_cat.h>
 #include <google/protobuf/util/time_util.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/spec/named_json.h"
 #include "common/spec/spec_rules.h"
 
 namespace traind {
@@ -161,6 +163,20 @@ std::string SpecToJson(const v1::JobSpec& spec) {
   std::string json;
   WriteMessage(spec, json);
   return json;
+}
+
+NamedJson::NamedJson(v1::JobSpec spec) {
+  spec.set_name("a");
+  const std::string one = SpecToJson(spec);
+  spec.set_name("b");
+  const std::string other = SpecToJson(spec);
+  const auto name = std::mismatch(one.begin(), one.end(), other.begin()).first;
+  before_.assign(one.begin(), name);
+  after_.assign(name + 1, one.end());
+}
+
+std::string NamedJson::For(absl::string_view name) const {
+  return absl::StrCat(before_, name, after_);
 }
 
 }  // namespace traind

@@ -26,6 +26,7 @@
 #include "common/spec/field_checker.h"
 #include "common/spec/field_text.h"
 #include "common/spec/media_rules.h"
+#include "common/spec/named_json.h"
 #include "common/spec/presets.h"
 #include "common/spec/pretrained_rules.h"
 #include "common/spec/search_rules.h"
@@ -337,7 +338,7 @@ void CheckRun(const v1::JobSpec& spec, FieldChecker& check) {
 }
 
 void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
-  if (!spec.name().empty() && !IsNameText(spec.name(), 63, "-_.")) {
+  if (!spec.name().empty() && !IsJobName(spec.name())) {
     check.Add("name", absl::StrCat("'", Printable(spec.name()),
                                    "' is no name: letters, digits, - _ and ., at most 63, the "
                                    "first a letter or digit"));
@@ -397,6 +398,8 @@ std::vector<SpecError> CheckSpec(const v1::JobSpec& spec) {
   CheckTogether(spec, check);
   return std::move(check.errors);
 }
+
+bool IsJobName(absl::string_view name) { return IsNameText(name, 63, "-_."); }
 
 bool UsesModelsOfAnother(const v1::JobSpec& spec) { return spec.has_predict() || spec.has_serve(); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "common/spec/spec_rules.h"
 #include "server/rpc/training_calls.h"
 
 namespace traind {
@@ -38,11 +39,12 @@ void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchReques
   reply->mutable_outcomes()->Reserve(request.submits_size());
   for (int i = 0; i < request.submits_size(); ++i) reply->add_outcomes();
   std::vector<std::pair<Job, ControlLoop::Answer>> jobs;
+  CheckedSpecs known;
   // The last one that the loop answers ends the call.
   const auto left = std::make_shared<std::atomic<int>>(0);
   for (int i = 0; i < request.submits_size(); ++i) {
     v1::SubmitOutcome* const outcome = reply->mutable_outcomes(i);
-    auto job = CheckEntry(caller, request.submits(i), outcome);
+    auto job = CheckEntry(caller, request.submits(i), known, outcome);
     if (!job.ok()) {
       Refuse(job.status(), outcome);
     } else if (outcome->id().empty()) {
@@ -60,16 +62,30 @@ void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchReques
 }
 
 absl::StatusOr<Job> TrainingCalls::CheckEntry(const Caller& caller,
-                                              const v1::SubmitRequest& request,
+                                              const v1::SubmitRequest& request, CheckedSpecs& known,
                                               v1::SubmitOutcome* outcome) const {
-  ASSIGN_OR_RETURN(const Asked asked, AskedBy(caller, request));
-  if (const auto known = FindRepeated(asked)) {
+  const v1::JobSpec& spec = request.spec();
+  const std::string key = CheckedSpecs::KeyOf(spec);
+  CheckedTwins* twins = key.empty() ? nullptr : known.Find(key);
+  ASSIGN_OR_RETURN(
+      const Asked asked,
+      AskedBy(caller, request, twins ? twins->AskedJson(spec.name()) : SpecToJson(spec)));
+  if (const auto repeated = FindRepeated(asked)) {
     outcome->set_status("OK");
-    outcome->set_id(known->id);
+    outcome->set_id(repeated->id);
     return Job();
   }
-  ASSIGN_OR_RETURN(const v1::JobSpec spec, Completed(request.spec(), asked.owner));
-  return MakeJob(spec, asked);
+  if (key.empty()) {
+    ASSIGN_OR_RETURN(const v1::JobSpec completed, Completed(spec, asked.owner));
+    return MakeJob(completed, asked);
+  }
+  RETURN_IF_ERROR(intake_->CheckOwner(spec, asked.owner));
+  const absl::Time now = loop_->Now();
+  if (twins == nullptr) {
+    ASSIGN_OR_RETURN(CheckedSpec checked, CheckKind(spec, now));
+    twins = known.Add(key, spec, std::move(checked));
+  }
+  return JobOf(twins->For(spec.name()), asked, now);
 }
 
 void TrainingCalls::TakeOutcome(const Reply& answer, const AskedSpec& spec,

@@ -170,7 +170,8 @@ absl::Status TrainingCalls::CheckKnown(const Job& known, const AskedSpec& spec) 
 }
 
 absl::StatusOr<TrainingCalls::Asked> TrainingCalls::AskedBy(const Caller& caller,
-                                                            const v1::SubmitRequest& request) {
+                                                            const v1::SubmitRequest& request,
+                                                            const std::string& spec_json) {
   if (request.request_id().size() > kMaxRequestId) {
     return absl::InvalidArgumentError(
         absl::StrCat("request_id: longer than ", kMaxRequestId, " characters"));
@@ -179,8 +180,7 @@ absl::StatusOr<TrainingCalls::Asked> TrainingCalls::AskedBy(const Caller& caller
     return absl::InvalidArgumentError("spec_text: longer than 1 MiB");
   }
   ASSIGN_OR_RETURN(std::string owner, OwnerOf(caller, request.owner()));
-  return Asked{std::move(owner), request.request_id(), Sha256Hex(SpecToJson(request.spec())),
-               request.spec_text()};
+  return Asked{std::move(owner), request.request_id(), Sha256Hex(spec_json), request.spec_text()};
 }
 
 absl::StatusOr<v1::JobSpec> TrainingCalls::Completed(const v1::JobSpec& spec,
@@ -193,7 +193,7 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::Completed(const v1::JobSpec& spec,
 
 void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& request,
                            v1::SubmitReply* reply, Done done) {
-  auto asked = AskedBy(caller, request);
+  auto asked = AskedBy(caller, request, SpecToJson(request.spec()));
   if (!asked.ok()) return done(asked.status());
   if (const auto known = FindRepeated(*asked)) {
     *reply->mutable_job() = Describe(*known);
@@ -217,9 +217,14 @@ absl::StatusOr<Job> TrainingCalls::MakeJob(const v1::JobSpec& spec, const Asked&
   const absl::Time now = loop_->Now();
   ASSIGN_OR_RETURN(const CheckedSpec checked, CheckKind(spec, now));
   ASSIGN_OR_RETURN(std::vector<std::string> after, AwaitedBy(spec));
+  Job job = JobOf(checked, asked, now);
+  job.after = std::move(after);
+  return job;
+}
+
+Job TrainingCalls::JobOf(const CheckedSpec& checked, const Asked& asked, absl::Time now) const {
   Job job = intake_->MakeJob(checked, asked.owner, asked.request_id, asked.spec_text, now);
   job.asked_sha256 = asked.sha256;
-  job.after = std::move(after);
   return job;
 }
 

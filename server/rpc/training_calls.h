@@ -23,6 +23,7 @@
 #include "server/loop/publish_pool.h"
 #include "server/retention/collector.h"
 #include "server/rpc/artifact_reader.h"
+#include "server/rpc/checked_specs.h"
 #include "server/rpc/job_memo.h"
 #include "server/store/store.h"
 
@@ -145,19 +146,22 @@ class TrainingCalls {
   struct AskedSpec {
     std::string sha256, json;
   };
-  // What a request asks for, with the owner that it means.
-  static absl::StatusOr<Asked> AskedBy(const Caller& caller, const v1::SubmitRequest& request);
+  // What a request asks for, with the owner that it means. spec_json: SpecToJson of its spec.
+  static absl::StatusOr<Asked> AskedBy(const Caller& caller, const v1::SubmitRequest& request,
+                                       const std::string& spec_json);
   // The spec of a request with what it says of other Jobs; PermissionDenied: not for that owner.
   absl::StatusOr<v1::JobSpec> Completed(const v1::JobSpec& spec, const std::string& owner) const;
   // Checks a spec, which may read files, and makes the Job of it.
   absl::StatusOr<Job> MakeJob(const v1::JobSpec& spec, const Asked& asked) const;
+  Job JobOf(const CheckedSpec& checked, const Asked& asked, absl::Time now) const;
   // Does what Submit and Predict have in common, on a thread of checks_, and finishes the call.
   void SubmitSpec(v1::JobSpec spec, Asked asked, v1::SubmitReply* reply, Done done);
   void CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
                       const Done& done);
   // Checks an entry of a batch. A repeated one has its answer then, and no Job is made.
+  // known: of this batch; the request outlives it.
   absl::StatusOr<Job> CheckEntry(const Caller& caller, const v1::SubmitRequest& request,
-                                 v1::SubmitOutcome* outcome) const;
+                                 CheckedSpecs& known, v1::SubmitOutcome* outcome) const;
   void CheckBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
                   v1::SubmitBatchReply* reply, const Done& done);
   static void TakeOutcome(const Reply& answer, const AskedSpec& spec, v1::SubmitOutcome* outcome);

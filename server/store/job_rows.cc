@@ -300,13 +300,17 @@ absl::Status WriteTrials(Connection& db, int64_t number, const std::vector<Trial
                 number);
 }
 
-absl::Status WriteLabels(Connection& db, int64_t number, const Job& job) {
-  RETURN_IF_ERROR(db.Run("DELETE FROM job_labels WHERE job = ?", number));
+absl::Status InsertLabels(Connection& db, int64_t number, const Job& job) {
   for (const auto& [key, value] : job.spec.labels) {
     RETURN_IF_ERROR(
         db.Run("INSERT INTO job_labels(job, key, value) VALUES(?, ?, ?)", number, key, value));
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteLabels(Connection& db, int64_t number, const Job& job) {
+  RETURN_IF_ERROR(db.Run("DELETE FROM job_labels WHERE job = ?", number));
+  return InsertLabels(db, number, job);
 }
 
 absl::Status WriteArtifact(Connection& db, int64_t number, const std::string& path,
@@ -524,7 +528,7 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();
-  return WriteLabels(db, *number, job);
+  return InsertLabels(db, *number, job);
 }
 
 absl::Status WriteCheckpoint(Connection& db, int64_t number, const Checkpoint& checkpoint) {

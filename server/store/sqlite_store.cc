@@ -94,7 +94,9 @@ absl::Status SqliteStore::OpenWriter() {
         absl::StrCat("no write-ahead log is possible there (journal mode stays ", mode,
                      "): the state folder must be on a local file system"));
   }
-  RETURN_IF_ERROR(db_->Execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864"));
+  RETURN_IF_ERROR(
+      db_->Execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; "
+                   "PRAGMA cache_size = -16384"));
   synchronous_full_ = true;
   if (options_.max_bytes > 0) {
     RETURN_IF_ERROR(
@@ -306,7 +308,10 @@ absl::StatusOr<SqliteStore::Written*> SqliteStore::Find(const std::string& id, S
 }
 
 absl::Status SqliteStore::WriteJob(const std::shared_ptr<const Job>& job, Staged& staged) {
-  absl::StatusOr<Written*> found = Find(job->id, staged);
+  // Of a Job that begins no row is looked for: its id is a unique column.
+  absl::StatusOr<Written*> found = job->version == 1 && staged.count(job->id) == 0
+                                       ? absl::NotFoundError("")
+                                       : Find(job->id, staged);
   if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
   std::shared_ptr<const Job> before;
   if (found.ok()) {

@@ -84,6 +84,33 @@ TEST(SubmitBatchTest, ARepeatedEntryAnswersItsJobAndAnotherSpecUnderItsKeyIsRefu
   EXPECT_EQ(single.job().id(), first.outcomes(1).id());
 }
 
+TEST(SubmitBatchTest, EntriesThatShareACheckAreStoredAsSingleSubmitsAre) {
+  RpcHouse house;
+  v1::SubmitBatchRequest request;
+  for (const char* name : {"a", "b", "a", "two words", "", "c"}) {
+    *request.add_submits() = RequestOf(house.GoodSpec(name));
+  }
+  request.mutable_submits(2)->set_owner("ann");
+  v1::SubmitBatchReply reply;
+  ASSERT_TRUE(Send(house, request, &reply).ok());
+  for (const int i : {0, 1, 2, 4, 5}) {
+    v1::SubmitReply single;
+    ASSERT_TRUE(house.Submit(request.submits(i).spec(), "", &single).ok());
+    const auto alone = house.store().GetJob(single.job().id());
+    const auto entry = house.store().GetJob(reply.outcomes(i).id());
+    ASSERT_TRUE(alone.ok() && entry.ok()) << i;
+    EXPECT_EQ(entry->spec_json, alone->spec_json);
+    EXPECT_EQ(entry->spec_sha256, alone->spec_sha256);
+    EXPECT_EQ(entry->asked_sha256, alone->asked_sha256);
+    EXPECT_EQ(entry->spec.name, alone->spec.name);
+    EXPECT_EQ(entry->spec.cache_key, alone->spec.cache_key);
+    EXPECT_EQ(entry->spec.speed_key, alone->spec.speed_key);
+    EXPECT_EQ(entry->owner, i == 2 ? "ann" : "local");
+  }
+  EXPECT_EQ(reply.outcomes(3).status(), "INVALID_ARGUMENT");
+  EXPECT_THAT(reply.outcomes(3).message(), HasSubstr("is no name"));
+}
+
 TEST(SubmitBatchTest, ItsSizeIsLimited) {
   RpcHouse house;
   v1::SubmitBatchReply reply;
