@@ -14,6 +14,7 @@
 #include "client/contexts.h"
 #include "client/exit_codes.h"
 #include "client/formats.h"
+#include "client/job_array.h"
 #include "client/verbs.h"
 #include "common/base/duration.h"
 #include "common/base/host_port.h"
@@ -145,8 +146,7 @@ std::string CompleteSpec(const CLI::App& verb, RawArguments& raw) {
   if (arguments.at_once) {
     if (arguments.arrays.empty()) return "--at-once needs --array";
     if (*arguments.at_once < 1) return "--at-once is less than 1";
-    // Its Jobs wait for each other, however these end.
-    if (!arguments.after.empty()) return "--at-once contradicts --after";
+    if (!arguments.after.empty()) return std::string("--after ") + kNotWithLanes;
   }
   if (!arguments.arrays.empty()) {
     if (arguments.wait || arguments.follow) return "--array submits only; then: wait --array ID";

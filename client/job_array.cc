@@ -150,12 +150,24 @@ class ArraySubmission {
     return kExitOk;
   }
 
+  // The last Job of this one's lane that was not refused; empty: there is none.
+  std::string BeforeInLane(size_t index) const {
+    for (size_t i = index; lanes_ > 0 && i >= lanes_; i -= lanes_) {
+      if (const std::string& id = done_.ids[i - lanes_]; !id.empty()) return id;
+    }
+    return "";
+  }
+
   int Add(size_t index, v1::SubmitBatchRequest& batch) {
-    const std::string before = lanes_ > 0 && index >= lanes_ ? done_.ids[index - lanes_] : "";
+    const std::string before = BeforeInLane(index);
     SpecInput input;
     if (!LoadSpec(ArgumentsOf(arguments_, array_, index, jobs_[index], before), environment_,
                   done_.ids.empty() ? "nothing submitted" : "no more of the array are submitted",
                   input)) {
+      return kExitUsage;
+    }
+    if (lanes_ > 0 && before.empty() && input.read.spec.has_after()) {
+      environment_.err << "trainctl: `after` of the spec " << kNotWithLanes << "\n";
       return kExitUsage;
     }
     if (index == 0 && arguments_.upload) {

@@ -19,6 +19,11 @@ inline constexpr char kArrayIndexLabel[] = "array_index";
 // So many Jobs one array has at most.
 inline constexpr size_t kMostArrayJobs = 10'000;
 
+// Why --at-once is refused beside Jobs that the array is to wait for.
+inline constexpr char kNotWithLanes[] =
+    "does not go together with --at-once, by which each Job of the array waits for another one, "
+    "however that ends; `trainctl wait JOB` before, or leave --at-once out";
+
 // A field of the spec with a value for one Job.
 using ArraySetting = std::pair<std::string, std::string>;
 

@@ -82,6 +82,84 @@ def _():
         assert "102 specs have 1" in str(raises(ValueError, found.submit_many, specs, ["key"]))
 
 
+def array_replies(fake, *batches):
+    """Answers batches of so many specs; a negative number refuses all."""
+    outcomes, number = [], 0
+    for batch in batches:
+        good = batch > 0
+        outcomes.append((200, {"outcomes": [
+            {"id": f"j-{number + i}" if good else "", "created": good, "warnings": [], "status": "OK" if good else "ABORTED",
+             "message": ""} for i in range(abs(batch))]}))
+        number += abs(batch)
+    fake.replies["POST /v1/jobs:batch"] = outcomes
+    return lambda: [call.json()["submits"] for call in fake.called("POST", "/v1/jobs:batch")]
+
+
+@case("submit_array() submits a Job for each combination, with the array's labels and a table that is written once")
+def _():
+    with FakeTraind() as fake:
+        sent = array_replies(fake, 4)
+        found, folder = client(fake)
+        spec = {"data": {"train": TABLE, "target": "kind"}, "labels": {"team": "a"}, "model": {"mlp": {}}}
+        array = found.submit_array(spec, {"train.learning_rate": [0.1, 0.01], "data.seed": range(1, 3)}, name="grid",
+                                   request_id="monday", owner="ann")
+        (batch,) = sent()
+        specs = [submit["spec"] for submit in batch]
+        assert [(s["train"]["learning_rate"], s["data"]["seed"]) for s in specs] == [
+            (0.1, 1), (0.1, 2), (0.01, 1), (0.01, 2)], specs
+        assert [s["name"] for s in specs] == ["grid-0", "grid-1", "grid-2", "grid-3"]
+        assert specs[3]["labels"] == {"team": "a", "array": "monday", "array_index": "3"}, specs[3]
+        assert [s["request_id"] for s in batch] == [f"monday-{i}" for i in range(4)] and batch[0]["owner"] == "ann"
+        assert not any("after" in s for s in specs)
+        assert array.id == "monday" and [job.id for job in array] == ["j-0", "j-1", "j-2", "j-3"] and not array.errors
+        assert array.settings[2] == {"train.learning_rate": 0.01, "data.seed": 1}, array.settings
+        assert "seed" not in spec["data"] and "array" not in spec["labels"], spec
+        paths = [s["data"]["train"] for s in specs]
+        assert len(set(paths)) == 4 and len({os.stat(path).st_ino for path in paths}) == 1, paths
+
+
+@case("With at_once each Job of an array waits for the last one of its lane that was taken")
+def _():
+    with FakeTraind() as fake:
+        sent = array_replies(fake, 2, -2, 1)
+        array = client(fake)[0].submit_array({"name": "x"}, {"data.seed": range(5)}, at_once=2)
+        after = [submit["spec"].get("after") for batch in sent() for submit in batch]
+        waits = [{"jobs": [id], "end": "any"} for id in ("j-0", "j-1")]
+        assert after == [None, None, waits[0], waits[1], waits[0]], after
+        assert [job.id for job in array.jobs] == ["j-0", "j-1", "j-4"] and len(array.errors) == 2, array
+        assert len({submit["spec"]["labels"]["array"] for batch in sent() for submit in batch}) == 1
+        assert [submit["spec"]["name"] for batch in sent() for submit in batch] == ["x"] * 5
+
+
+@case("submit_array() refuses what is no array, and at_once beside `after`, before anything is sent")
+def _():
+    with FakeTraind() as fake:
+        submit = client(fake)[0].submit_array
+        assert "not '1..5'" in str(raises(TypeError, submit, {}, {"data.seed": "1..5"}))
+        assert "is empty" in str(raises(ValueError, submit, {}, {"data.seed": []}))
+        assert "needs a field" in str(raises(ValueError, submit, {}, {}))
+        assert "more than 10000" in str(raises(ValueError, submit, {}, {"a": range(101), "b": range(100)}))
+        assert "more than 10000" in str(raises(ValueError, submit, {}, {"a": iter(int, 1)}))
+        assert "model is 'mlp'" in str(raises(TypeError, submit, {"model": "mlp"}, {"model.mlp.dropout": [0.1]}))
+        assert "at_once is 0" in str(raises(ValueError, submit, {}, {"data.seed": [1]}, at_once=0))
+        assert "do not go together" in str(raises(ValueError, submit, {"after": "a"}, {"data.seed": [1]}, at_once=1))
+        assert "do not go together" in str(raises(ValueError, submit, {}, {"after.jobs": [["a"]]}, at_once=1))
+        assert not fake.called("POST", "/v1/jobs:batch")
+
+
+@case("An array is cancelled from its end, without the Jobs that have ended")
+def _():
+    with FakeTraind() as fake:
+        array_replies(fake, 3)
+        array = client(fake)[0].submit_array({}, {"data.seed": range(3)})
+        for i, state in enumerate(("RUNNING", "SUCCEEDED", "QUEUED")):
+            fake.replies[f"GET /v1/jobs/j-{i}"] = [(200, {"id": f"j-{i}", "state": state})]
+            fake.replies[f"POST /v1/jobs/j-{i}:cancel"] = [(200, {"id": f"j-{i}", "state": "CANCELLED"})]
+        assert array.cancel() == 2
+        assert [path for path in (c.path for c in fake.calls) if path.endswith(":cancel")] == [
+            "/v1/jobs/j-2:cancel", "/v1/jobs/j-0:cancel"]
+
+
 @case("Without a target, train() names the argument that was probably meant")
 def _():
     with FakeTraind() as fake:

@@ -16,11 +16,12 @@ from .discovery import find_url
 from .errors import (ConflictError, DataFolderError, JobFailedError, LimitError, NotFoundError, Place, ServerNotFoundError,
                      SpecError, StateError, TraindError, UnreachableError, WaitTimeoutError)
 from .job import Job
+from .job_array import JobArray
 from .local import LocalServer
 
 __version__ = "0.1.0"
 
-__all__ = ["Client", "ConflictError", "DataFolderError", "Job", "JobFailedError", "LimitError", "LocalServer",
+__all__ = ["Client", "ConflictError", "DataFolderError", "Job", "JobArray", "JobFailedError", "LimitError", "LocalServer",
            "NotFoundError", "Place", "ServerNotFoundError", "SpecError", "StateError", "TraindError", "TraindWarning",
            "UnreachableError", "WaitTimeoutError", "connect", "start", "train", "TraindClassifier", "TraindRegressor"]
 

@@ -10,13 +10,15 @@ import tempfile
 import urllib.parse
 import uuid
 import warnings as python_warnings
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from .errors import TraindError, error_of
 from .job import Job, job_of
+from .job_array import JobArray, combinations, sharing_tables, spec_of
 from .progress import time_text
 from .spec import budget_of, resolved
-from .tables import Columns, TableFolder, as_frame, cell_text, columns_of, is_frame, is_table, relabelled, remove_files
+from .tables import (Columns, SharedTable, TableFolder, as_frame, cell_text, columns_of, is_frame, is_table, relabelled,
+                     remove_files)
 from .transport import Transport, is_local
 
 
@@ -81,6 +83,38 @@ class Client:
         for start in range(0, len(specs), _BATCH):
             answers += self._submit_batch(specs[start:start + _BATCH], keys[start:start + _BATCH], owner)
         return answers
+
+    def submit_array(self, spec: Dict[str, Any], fields: Mapping[str, Iterable[Any]], at_once: Optional[int] = None,
+                     name: Optional[str] = None, request_id: Optional[str] = None, owner: str = "") -> JobArray:
+        """Submits a Job for each combination of the fields' values, as `trainctl submit --array` does.
+
+        fields: {"train.learning_rate": [0.1, 0.01], "data.seed": range(1, 6)} makes 10 Jobs. They have the labels `array`,
+        the id of the JobArray, and `array_index`; with a name they are name-0, name-1 and so on. at_once: so many run at a
+        time; each further one begins after the end of another. A repeated call with the same request_id, which is the id
+        of the array, answers the same Jobs. A table of the spec is written once.
+        """
+        if at_once is not None and at_once < 1:
+            raise ValueError(f"at_once is {at_once}; at least one Job has to run")
+        settings = combinations(fields)
+        if at_once is not None and (spec.get("after") or any(path.split(".")[0] == "after" for path in fields)):
+            raise ValueError("at_once and `after` do not go together: each Job of the array waits for another one, however "
+                             "that ends. Wait for the first Job before, or leave at_once out")
+        request = request_id or uuid.uuid4().hex
+        array = JobArray(request_id or request[:12], settings)
+        spec = sharing_tables(spec)
+        lanes: List[Optional[str]] = [None] * (at_once or 0)  # the last Job of each
+        while len(array) < len(settings):
+            first = len(array)
+            # A Job can only wait for one that is there.
+            most = min(_BATCH, len(lanes) - first % len(lanes)) if lanes else _BATCH
+            numbers = range(first, min(first + most, len(settings)))
+            specs = [spec_of(spec, settings[i], array.id, i, name, lanes[i % len(lanes)] if lanes else None)
+                     for i in numbers]
+            array += self._submit_batch(specs, [f"{request}-{i}" for i in numbers], owner)
+            for i in numbers if lanes else ():
+                if isinstance(array[i], Job):
+                    lanes[i % len(lanes)] = array[i].id
+        return array
 
     def _submit_batch(self, specs: List[Dict[str, Any]], keys: List[str], owner: str) -> List[Union[Job, TraindError]]:
         written: List[List[str]] = []
@@ -234,11 +268,25 @@ class Client:
     # ---- specs
 
     def _write(self, data: Any) -> str:
+        if isinstance(data, SharedTable):
+            return self._write_shared(data)
         if self._folder:
             return TableFolder(self._folder).write(data)[0]
         # Another machine, which cannot read this one's files.
         with tempfile.TemporaryDirectory(prefix="traind-") as folder:
             return self.upload(TableFolder(folder).write(data)[0])
+
+    def _write_shared(self, shared: SharedTable) -> str:
+        if shared.path and self._folder:
+            path = TableFolder(self._folder).new_path()
+            try:
+                os.link(shared.path, path)
+                return path
+            except OSError:
+                pass  # its Job has ended already, or the file system has no links
+        if not shared.path or self._folder:
+            shared.path = self._write(shared.data)
+        return shared.path
 
     def upload(self, path: str) -> str:
         """Sends a file that the server does not see, and returns the path by which a spec names it there.
@@ -292,9 +340,12 @@ class Client:
     def _labels(self, spec: Dict[str, Any]) -> Optional[List[Any]]:
         """The values of the target, where the training rows are a table."""
         data = spec.get("data")
-        if not isinstance(data, dict) or not is_table(data.get("train")) or not isinstance(data.get("target"), str):
+        train = data.get("train") if isinstance(data, dict) else None
+        if isinstance(train, SharedTable):
+            train = train.data
+        if not isinstance(data, dict) or not is_table(train) or not isinstance(data.get("target"), str):
             return None
-        values = columns_of(data["train"]).get(data["target"])
+        values = columns_of(train).get(data["target"])
         return None if values is None else list(dict.fromkeys(v for v in values if v.__hash__ is not None))
 
     def close(self) -> None:

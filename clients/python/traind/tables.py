@@ -155,10 +155,21 @@ class TableFolder:
     def __init__(self, path: str):
         self.path = os.path.abspath(path)
 
-    def write(self, data: Any) -> Tuple[str, Columns]:
+    def new_path(self) -> str:
         os.makedirs(self.path, exist_ok=True)
-        path = os.path.join(self.path, f"table-{uuid.uuid4().hex}.csv")
+        return os.path.join(self.path, f"table-{uuid.uuid4().hex}.csv")
+
+    def write(self, data: Any) -> Tuple[str, Columns]:
+        path = self.new_path()
         return path, write_table(data, path)
+
+
+class SharedTable:
+    """A table that several specs have: it is written once, and each spec has a name of its own for the file."""
+
+    def __init__(self, data: Any):
+        self.data = data
+        self.path: Optional[str] = None
 
 
 def remove_files(paths: Iterable[str]) -> None:
