@@ -302,5 +302,27 @@ check "a revoked token is refused at once" refused "does not know this token" \
 
 kill $(jobs -p) 2>/dev/null
 wait
+
+# A coordinator that dies for good, and one that sleeps while another takes over; both on loopback.
+ip link set lo up
+mkdir -p "$work/bin/server"
+ln -s "$traind" "$work/bin/server/traind"
+TRAIND_BIN=$work/bin PYTHONPATH=$root timeout 180 python3 "$root/tests/cluster/standby_drill.py" --kills 5 \
+  >"$work/drill" 2>"$work/drill.err"
+# drill WHAT: an expression of the drill's summary; it holds.
+drill() {
+  python3 -c 'import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+print("\n".join(lines[-3:]), open(sys.argv[2]).read()[-1000:])
+of = json.loads(lines[-1])
+sys.exit(not eval(sys.argv[3], {"of": of}))' "$work/drill" "$work/drill.err" "$1"
+}
+check "a standby takes over four times from a traind that was killed, and once from one that sleeps" \
+  drill 'of["strikes"] == 5 and of["pauses"] == 1'
+check "each time within 10 s" drill 'of["over_the_limit"] == 0'
+check "clients submitted and cancelled meanwhile" drill 'of["submits"] > 0 and of["cancels"] > 0'
+check "nothing that was acknowledged is lost" drill 'of["lost"] == 0'
+check "no call was answered wrongly" drill 'of["wrong"] == 0'
+check "the one that slept wakes, acknowledges nothing and ends" drill 'of["woken_that_did_not_end"] == 0'
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
