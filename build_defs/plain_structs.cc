@@ -1,10 +1,13 @@
 // Makes plain C++ structs of the messages of a .proto file: a header that needs only the standard
 // library and Abseil's time, and tables for the one reader and writer (common/plain).
 //
-//     plain_structs DESCRIPTORS PROTO HEADER SOURCE
+//     plain_structs DESCRIPTORS PROTO ENUMS [HEADER SOURCE]
 //
-// DESCRIPTORS: what `protoc --include_imports` writes. Comments stay in the .proto
-// file, so that a new one compiles nothing anew.
+// DESCRIPTORS: what `protoc --include_imports` writes. ENUMS: a header with the enums and their
+// names, which needs nothing; without HEADER and SOURCE it is all that is made. Comments stay in
+// the .proto file, so that a new one compiles nothing anew.
+//
+// STATE_UNSPECIFIED becomes kNone, named NONE.
 //
 // int32 and int64 become int64_t, uint32 and uint64 uint64_t, float and double double. A field has
 // the default of its rules. A member of a oneof becomes a std::optional; so does a field without a
@@ -79,20 +82,26 @@ std::string NameOf(const D& type) {
                                            : NameOf(*type.containing_type()) + type.name();
 }
 
-std::string PlainHeader(const FileDescriptor& file) {
-  return absl::StrReplaceAll(file.name(), {{"proto/", "proto/plain/"}, {".proto", ".h"}});
+std::string PlainHeader(const FileDescriptor& file, absl::string_view ending = ".h") {
+  return absl::StrReplaceAll(file.name(), {{"proto/", "proto/plain/"}, {".proto", ending}});
 }
+std::string EnumsHeader(const FileDescriptor& file) { return PlainHeader(file, "_enums.h"); }
 
-// KIND_PREPARE of Kind -> kPrepare
-std::string Constant(const EnumDescriptor& type, absl::string_view value) {
+// KIND_PREPARE of Kind -> PREPARE
+std::string ShortName(const EnumDescriptor& type, absl::string_view value) {
   std::string prefix;
   for (const char c : type.name()) {
     if (absl::ascii_isupper(c) && !prefix.empty()) prefix += '_';
     prefix += absl::ascii_toupper(c);
   }
   absl::ConsumePrefix(&value, prefix + "_");
+  return value == "UNSPECIFIED" ? "NONE" : std::string(value);
+}
+
+// KIND_PREPARE of Kind -> kPrepare
+std::string Constant(const EnumDescriptor& type, absl::string_view value) {
   std::string name = "k";
-  for (const absl::string_view word : absl::StrSplit(value, '_')) {
+  for (const absl::string_view word : absl::StrSplit(ShortName(type, value), '_')) {
     absl::StrAppend(&name, word.substr(0, 1), absl::AsciiStrToLower(word.substr(1)));
   }
   return name;
@@ -212,11 +221,15 @@ std::string Initializer(const FieldDescriptor& field) {
 
 std::string EnumText(const EnumDescriptor& type) {
   std::string text = absl::StrCat("\nenum class ", NameOf(type), " : int {\n");
+  std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) {
     const auto& value = *type.value(i);
-    absl::StrAppend(&text, "  ", Constant(type, value.name()), " = ", value.number(), ",\n");
+    if (value.number() != i) Refuse(value.full_name(), "its number is not its place, from 0");
+    absl::StrAppend(&text, "  ", Constant(type, value.name()), " = ", i, ",\n");
+    names.push_back(Quoted(ShortName(type, value.name())));
   }
-  return text + "};\n";
+  return absl::StrCat(text, "};\ninline constexpr const char* k", NameOf(type), "Names[] = {\n    ",
+                      absl::StrJoin(names, ",\n    "), "};\n");
 }
 
 std::string StructText(const Descriptor& type) {
@@ -268,19 +281,26 @@ std::vector<const FileDescriptor*> ImportsOf(const FileDescriptor& file) {
   return imports;
 }
 
+std::string Enums(const FileDescriptor& file) {
+  std::string text =
+      absl::StrCat("// The enums of ", file.name(),
+                   ", made by build_defs/plain_structs.cc: k<Enum>Names[i] is the name of "
+                   "the value i.\n#pragma once\n\nnamespace traind::plain {\n");
+  for (const EnumDescriptor* type : EnumsOf(file, MessagesOf(file))) text += EnumText(*type);
+  return text + "\n}  // namespace traind::plain\n";
+}
+
 std::string Header(const FileDescriptor& file) {
   std::string text = absl::StrCat(
       "// The plain structs of ", file.name(), ", made by build_defs/plain_structs.cc.\n",
       "#pragma once\n\n#include <absl/time/time.h>\n\n",
       "#include <cstdint>\n#include <map>\n#include <optional>\n#include <string>\n",
-      "#include <vector>\n");
+      "#include <vector>\n\n#include \"", EnumsHeader(file), "\"\n");
   for (const FileDescriptor* other : ImportsOf(file)) {
     absl::StrAppend(&text, "\n#include \"", PlainHeader(*other), "\"\n");
   }
   absl::StrAppend(&text, "\nnamespace traind::plain {\n\nstruct MessageInfo;\n");
-  const std::vector<const Descriptor*> messages = MessagesOf(file);
-  for (const EnumDescriptor* type : EnumsOf(file, messages)) text += EnumText(*type);
-  for (const Descriptor* type : messages) text += StructText(*type);
+  for (const Descriptor* type : MessagesOf(file)) text += StructText(*type);
   return text + "\n}  // namespace traind::plain\n";
 }
 
@@ -412,7 +432,7 @@ std::string Source(const FileDescriptor& file) {
   return text + "\n}  // namespace traind::plain\n";
 }
 
-int Run(char** argv) {
+int Run(int argc, char** argv) {
   std::ifstream in(argv[1], std::ios::binary);
   google::protobuf::FileDescriptorSet files;
   if (!in || !files.ParseFromIstream(&in)) Refuse(argv[1], "no descriptor set");
@@ -422,19 +442,22 @@ int Run(char** argv) {
   }
   const FileDescriptor* const file = pool.FindFileByName(argv[2]);
   if (file == nullptr) Refuse(argv[2], "is not in the descriptor set");
-  std::ofstream header(argv[3]), source(argv[4]);
-  header << Header(*file);
-  source << Source(*file);
-  return header.flush() && source.flush() ? 0 : 1;
+  const auto write = [](const char* path, const std::string& text) {
+    std::ofstream out(path);
+    return (out << text).flush().good();
+  };
+  bool done = write(argv[3], Enums(*file));
+  if (argc > 4) done = done && write(argv[4], Header(*file)) && write(argv[5], Source(*file));
+  return done ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace traind
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::cerr << "usage: plain_structs DESCRIPTORS PROTO HEADER SOURCE\n";
+  if (argc != 4 && argc != 6) {
+    std::cerr << "usage: plain_structs DESCRIPTORS PROTO ENUMS [HEADER SOURCE]\n";
     return 2;
   }
-  return traind::Run(argv);
+  return traind::Run(argc, argv);
 }

@@ -12,6 +12,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/base/write_all.h"
 
 namespace traind {
 namespace {
@@ -26,18 +27,6 @@ absl::Status CannotWrite(const std::string& path) {
 
 // For mkostemp: a file beside it.
 std::string TemporaryName(const std::string& path) { return absl::StrCat(path, ".XXXXXX"); }
-
-absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return CannotWrite(path);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -66,10 +55,11 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
     if (fd >= 0) close(fd);
     if (!renamed) unlink(temporary.c_str());
   });
-  ASSIGN_OR_RETURN(const FetchedFile file,
-                   client.FetchArtifact(id, name, limit, [&](absl::string_view bytes) {
-                     return WriteAll(fd, bytes, temporary);
-                   }));
+  ASSIGN_OR_RETURN(
+      const FetchedFile file, client.FetchArtifact(id, name, limit, [&](absl::string_view bytes) {
+        const absl::Status written = WriteAll(fd, bytes, temporary);
+        return written.ok() ? written : absl::FailedPreconditionError(written.message());
+      }));
   // mkostemp makes the file private; it gets the permissions that the umask leaves, as any new file
   // does.
   const mode_t mask = umask(0);

@@ -20,6 +20,7 @@
 #include "common/base/cores.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
+#include "common/base/host_name.h"
 #include "common/base/job_layout.h"
 #include "common/base/labels.h"
 #include "common/base/local_address.h"
@@ -190,9 +191,8 @@ int RunWorker(const Flags& flags) {
   options.labels = *std::move(labels);
   if (const absl::Status read = ReadDurations(flags, options); !read.ok()) return Fail(read);
   // Without --standalone the folder may be shared by machines.
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  const std::string lock = flags.standalone ? std::string(kWorkerLockFile) : WorkerLockFile(host);
+  const std::string lock =
+      flags.standalone ? std::string(kWorkerLockFile) : WorkerLockFile(HostName());
   if (const absl::Status locked = Lock(absl::StrCat(state, "/", lock)); !locked.ok()) {
     return Fail(locked, absl::IsFailedPrecondition(locked) ? kExitLocked : kExitFailure);
   }

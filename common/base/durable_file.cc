@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
+#include "common/base/write_all.h"
 
 namespace traind {
 namespace {
@@ -26,18 +27,6 @@ std::string ParentDir(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, absl::StrCat("cannot write ", path));
-    }
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
 }
 
 // Creates a new file beside `path`, opens it for writing and stores its name in `name`.

@@ -5,28 +5,6 @@
 namespace traind {
 namespace {
 
-constexpr const char* kEndReasons[] = {"NONE",
-                                       "COMPLETED",
-                                       "STOPPED_IN_TIME",
-                                       "FINISHED_BY_USER",
-                                       "CANCELLED_BY_USER",
-                                       "DATA_ERROR",
-                                       "USER_ERROR",
-                                       "DIVERGED",
-                                       "OUT_OF_MEMORY",
-                                       "STORAGE_FULL",
-                                       "RANK_DIED",
-                                       "WORKER_LOST",
-                                       "COLLECTIVE_TIMEOUT",
-                                       "HUNG",
-                                       "DEADLINE",
-                                       "SHUTDOWN",
-                                       "STALE",
-                                       "INTERNAL",
-                                       "PREEMPTED"};
-constexpr const char* kStopReasons[] = {
-    "",      "STALE",    "USER_FINISHED", "USER_CANCELLED", "USER_PAUSED", "TIME",
-    "QUOTA", "JOB_OVER", "SHUTDOWN",      "MOVED",          "PREEMPTED"};
 constexpr const char* kDecisionRules[] = {"other",
                                           "B2",
                                           "B3",
@@ -60,14 +38,14 @@ const char* NameIn(E value) {
 
 }  // namespace
 
-const EnumNames& NamesOf(AttemptEndReason) {
-  static constexpr EnumNames kNames{kEndReasons, std::size(kEndReasons),
+const EnumNames& plain::NamesOf(AttemptEndReason) {
+  static constexpr EnumNames kNames{kAttemptEndReasonNames, std::size(kAttemptEndReasonNames),
                                     static_cast<int>(AttemptEndReason::kInternal)};
   return kNames;
 }
 
-const EnumNames& NamesOf(StopReason) {
-  static constexpr EnumNames kNames{kStopReasons, std::size(kStopReasons), 0};
+const EnumNames& plain::NamesOf(StopReason) {
+  static constexpr EnumNames kNames{kStopReasonNames, std::size(kStopReasonNames), 0};
   return kNames;
 }
 

@@ -5,46 +5,21 @@
 #include <cstdint>
 
 #include "common/facts/field.h"
+#include "proto/plain/job_enums.h"
+#include "proto/plain/worker_service_enums.h"
 
 namespace traind {
 
-// Why an Attempt ended. The numbers are those of proto/job.proto.
-enum class AttemptEndReason {
-  kNone = 0,
-  kCompleted = 1,
-  kStoppedInTime = 2,
-  kFinishedByUser = 3,
-  kCancelledByUser = 4,
-  kDataError = 5,
-  kUserError = 6,
-  kDiverged = 7,
-  kOutOfMemory = 8,
-  kStorageFull = 9,
-  kRankDied = 10,
-  kWorkerLost = 11,
-  kCollectiveTimeout = 12,
-  kHung = 13,
-  kDeadline = 14,
-  kShutdown = 15,
-  kStale = 16,
-  kInternal = 17,
-  kPreempted = 18,
-};
+// These come from the .proto files, where each value is explained.
+using plain::AttemptEndReason;
+using plain::StopReason;
+using StopMode = plain::StopAttemptMode;
+using TaskKind = plain::StartTaskKind;
 
-// Why an Attempt is told to stop. The numbers are those of proto/worker_service.proto.
-enum class StopReason {
-  kNone = 0,          // not told: a person who drives a Rank by hand
-  kStale = 1,         // the Attempt is over, or was never traind's
-  kUserFinished = 2,  // the user wants the answer now
-  kUserCancelled = 3,
-  kUserPaused = 4,
-  kTime = 5,   // its time is up
-  kQuota = 6,  // nothing is left of a quota
-  kJobOver = 7,
-  kShutdown = 8,    // traind or the Worker stops
-  kMoved = 9,       // its Worker is drained; it goes on elsewhere
-  kPreempted = 10,  // a Job of a higher priority gets its slots; it goes on later
-};
+// The only task of a Job that trains nothing. It takes a Rank and no slot.
+inline bool UsesModels(TaskKind kind) {
+  return kind == TaskKind::kPredict || kind == TaskKind::kServe;
+}
 
 // Why the training of a fold ended.
 enum class StopCause : int64_t { kNone, kEpochs, kPatience, kTime, kUser };
@@ -92,8 +67,16 @@ const char* Name(DecisionRule rule);
 // kOther where there is no such rule.
 DecisionRule DecisionRuleByName(absl::string_view name);
 
+}  // namespace traind
+
+// Found by argument, so they stand where their enums do.
+namespace traind::plain {
 const EnumNames& NamesOf(AttemptEndReason);
 const EnumNames& NamesOf(StopReason);
+}  // namespace traind::plain
+
+namespace traind {
+using plain::NamesOf;
 const EnumNames& NamesOf(StopCause);
 const EnumNames& NamesOf(DecisionRule);
 

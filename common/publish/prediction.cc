@@ -3,17 +3,7 @@
 namespace traind {
 
 std::string QualityName(Quality quality) {
-  switch (quality) {
-    case Quality::kFloor:
-      return "FLOOR";
-    case Quality::kDegraded:
-      return "DEGRADED";
-    case Quality::kFull:
-      return "FULL";
-    case Quality::kNone:
-      break;
-  }
-  return "";
+  return quality == Quality::kNone ? "" : plain::kQualityNames[static_cast<int>(quality)];
 }
 
 Quality QualityByName(absl::string_view name) {

@@ -11,10 +11,11 @@
 
 #include "common/publish/quantiles.h"
 #include "common/publish/tuned.h"
+#include "proto/plain/job_enums.h"
 
 namespace traind {
 
-enum class Quality { kNone, kFloor, kDegraded, kFull };
+using plain::Quality;                           // of proto/job.proto
 std::string QualityName(Quality quality);       // "", FLOOR, DEGRADED, FULL
 Quality QualityByName(absl::string_view name);  // kNone for any other name
 

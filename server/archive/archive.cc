@@ -19,6 +19,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/base/write_all.h"
 
 namespace traind {
 namespace {
@@ -30,16 +31,6 @@ constexpr char kBaseMagic[] = "traind-base-1";
 constexpr char kFolder[] = "store";
 constexpr char kNoteSuffix[] = ".note";
 constexpr size_t kBasesKept = 2;
-
-absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = write(fd, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return ErrnoStatus(errno, absl::StrCat("cannot write ", path));
-    bytes.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return absl::OkStatus();
-}
 
 // Writes a file that is whole or absent, and never replaces one. AlreadyExists: the path is taken.
 absl::Status WriteOnce(const std::string& path, absl::Span<const absl::string_view> parts) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "common/base/durable_file.h"
+#include "common/base/host_name.h"
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
@@ -34,12 +35,6 @@ constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 
 std::string Database(const std::string& dir) { return absl::StrCat(dir, "/", kDatabaseFile); }
 std::string MarkerPath(const std::string& dir) { return absl::StrCat(Database(dir), "-archived"); }
-
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 // Renames a file if it is there.
 absl::Status MoveAway(const std::string& from, const std::string& to) {

@@ -211,7 +211,7 @@ struct WorkerState {
   std::vector<Slot> slots;
   bool own_folder = false;              // its state folder is not traind's
   std::set<int64_t> attempts;           // LiveAttempts of which it may still run a part
-  WorkerMode mode = WorkerMode::kOpen;  // as an operator wants it
+  WorkerMode mode = WorkerMode::kNone;  // as an operator wants it
   absl::Time drain_at = absl::InfiniteFuture();
   bool leaving = false;  // it was told to stop
   // Attempts that it runs and should not; until they have ended its slots are not
@@ -226,7 +226,7 @@ struct WorkerState {
   absl::Time check_at = absl::InfiniteFuture();
 
   bool takes_tasks() const { return attached && open(); }
-  bool open() const { return mode == WorkerMode::kOpen && !leaving; }
+  bool open() const { return mode == WorkerMode::kNone && !leaving; }
 };
 
 // Workers that take tasks by their prepares, idlest first.

@@ -84,7 +84,7 @@ struct RemoveQuota {
 struct UpdateWorker {
   CallId call = 0;
   std::string worker;
-  WorkerMode mode = WorkerMode::kOpen;
+  WorkerMode mode = WorkerMode::kNone;
   absl::Duration grace;
 };
 struct ListQuotas {
@@ -213,7 +213,6 @@ struct StartCommand {
   int batch = 0;         // rows of a pass; 0: as the spec says
   bool plan_cut = false;
 };
-enum class StopMode { kPredict = 1, kDrop = 2, kAbort = 3 };
 struct StopCommand {
   std::string worker;
   int64_t attempt = 0;

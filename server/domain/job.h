@@ -1,5 +1,5 @@
-// The values that the store keeps and the control core decides on. Enumerators
-// have the numbers of their namesakes in proto/job.proto.
+// The values that the store keeps and the control core decides on. Their enums come from
+// proto/job.proto.
 //
 //   QUEUED -1-> PLANNING -2-> RUNNING -3-> FINALIZING -4-> SUCCEEDED
 //      |            |            |              `-5-> FAILED
@@ -25,72 +25,25 @@
 #include "common/facts/facts.h"
 #include "common/facts/reasons.h"
 #include "common/publish/prediction.h"
+#include "proto/plain/job_enums.h"
 #include "server/domain/decision.h"
 #include "server/domain/gang_part.h"
 #include "server/domain/spec.h"
 
 namespace traind {
 
-enum class JobState {
-  kQueued = 1,
-  kPlanning = 2,
-  kRunning = 3,
-  kFinalizing = 4,
-  kSucceeded = 5,
-  kFailed = 6,
-  kCancelled = 7,
-  kPaused = 8,
-};
+using plain::JobEndReason;
+using plain::JobState;
+using plain::PendingReason;
+using plain::TaskState;
+
 inline bool IsTerminal(JobState state) {
   return state == JobState::kSucceeded || state == JobState::kFailed ||
          state == JobState::kCancelled;
 }
 
-enum class JobEndReason {
-  kNone = 0,
-  kCompleted = 1,
-  kBudgetReached = 2,
-  kFinishedByUser = 3,
-  kCancelledByUser = 4,
-  kDataError = 5,
-  kUserError = 6,
-  kDiverged = 7,
-  kOutOfMemory = 8,
-  kStorageFull = 9,
-  kRetriesExhausted = 10,
-  kNoWorker = 11,
-  kInternal = 12,
-  kQuotaReached = 13,
-  kAfterFailed = 14,
-};
-
-enum class PendingReason {
-  kNone = 0,
-  kResources = 1,
-  kPriority = 2,
-  kBackoff = 3,
-  kNoMatchingWorker = 4,
-  kPreparing = 5,
-  kQuota = 6,
-  kOtherJobs = 7,
-};
-
-enum class TaskState {
-  kPending = 1,
-  kRunning = 2,
-  kDone = 3,
-  kPartial = 4,
-  kDropped = 5,
-  kFailed = 6,
-};
 inline bool IsTerminal(TaskState state) {
   return state != TaskState::kPending && state != TaskState::kRunning;
-}
-
-enum class TaskKind { kPrepare = 1, kTrain = 2, kPredict = 3, kServe = 4 };
-// The only task of a Job that trains nothing.
-inline bool UsesModels(TaskKind kind) {
-  return kind == TaskKind::kPredict || kind == TaskKind::kServe;
 }
 
 struct Plan {

@@ -5,18 +5,16 @@
 
 #include <string>
 
+#include "proto/plain/training_service_enums.h"
+
 namespace traind {
 
-enum class WorkerMode {
-  kOpen = 0,
-  kCordoned = 1,  // nothing new; what it runs goes on
-  kDraining = 2,  // nothing new; what it runs at drain_at goes on elsewhere
-  kLeaving = 3,   // nothing new: it was told to stop, and says so itself
-};
+// kNone: whatever comes.
+using plain::WorkerMode;
 
 struct WorkerNote {
   std::string id, hostname;
-  WorkerMode mode = WorkerMode::kOpen;
+  WorkerMode mode = WorkerMode::kNone;
   absl::Time drain_at = absl::InfiniteFuture();  // of kDraining
 };
 

@@ -27,8 +27,8 @@ struct Lightgbm {
   double learning_rate;
   int leaves;
   int leaf_rows;
-  double columns = 1;  // share that each tree sees
-  double rows = 1;     // share that each round draws
+  double columns = 1;    // share that each tree sees
+  double row_share = 1;  // that each round draws
   double l1 = 0, l2 = 1;
   bool extra = false;
   double cat_l2 = 1, cat_smooth = 10;
@@ -60,7 +60,7 @@ struct Xgboost {
   double learning_rate;
   int depth;
   double child_weight;
-  double rows = 1;
+  double row_share = 1;
   double by_tree = 1, by_level = 1;
   double l2 = 1;
   double by_node = 1;
@@ -196,7 +196,7 @@ class Maker {
     Lightgbm setting{};
     setting.learning_rate = draw_.Log(0.02, 0.1);
     setting.columns = draw_.Between(0.4, 1);
-    setting.rows = draw_.Between(0.7, 1);
+    setting.row_share = draw_.Between(0.7, 1);
     setting.leaves = draw_.LogInt(4, 200);
     setting.leaf_rows = draw_.LogInt(1, 64);
     setting.extra = draw_.Flip();
@@ -213,7 +213,7 @@ class Maker {
     setting.learning_rate = draw_.Log(0.02, 0.1);
     setting.depth = draw_.LogInt(4, 10);
     setting.child_weight = draw_.Log(0.001, 5);
-    setting.rows = draw_.Between(0.6, 1);
+    setting.row_share = draw_.Between(0.6, 1);
     setting.by_level = draw_.Between(0.6, 1);
     setting.l2 = draw_.Between(0, 5);
     return setting;
@@ -248,8 +248,8 @@ class Maker {
     to.set_num_leaves(setting.leaves);
     to.set_min_data_in_leaf(LeafRows(setting.leaf_rows));
     to.set_feature_fraction(setting.columns);
-    to.set_bagging_fraction(setting.rows);
-    to.set_bagging_freq(setting.rows < 1 ? 1 : 0);
+    to.set_bagging_fraction(setting.row_share);
+    to.set_bagging_freq(setting.row_share < 1 ? 1 : 0);
     to.set_lambda_l1(setting.l1);
     to.set_lambda_l2(setting.l2);
     to.set_extra_trees(setting.extra);
@@ -281,7 +281,7 @@ class Maker {
     to.set_learning_rate(rate);
     to.set_max_depth(setting.depth);
     to.set_min_child_weight(setting.child_weight);
-    to.set_subsample(setting.rows);
+    to.set_subsample(setting.row_share);
     to.set_colsample_bytree(setting.by_tree);
     to.set_colsample_bylevel(setting.by_level);
     to.set_colsample_bynode(setting.by_node);

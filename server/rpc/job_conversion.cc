@@ -12,15 +12,6 @@
 namespace traind {
 namespace {
 
-static_assert(static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED);
-static_assert(static_cast<int>(JobState::kSucceeded) == v1::JOB_STATE_SUCCEEDED);
-static_assert(static_cast<int>(JobEndReason::kAfterFailed) == v1::JOB_END_REASON_AFTER_FAILED);
-static_assert(static_cast<int>(AttemptEndReason::kPreempted) == v1::ATTEMPT_END_REASON_PREEMPTED);
-static_assert(static_cast<int>(PendingReason::kOtherJobs) == v1::PENDING_REASON_OTHER_JOBS);
-static_assert(static_cast<int>(TaskState::kFailed) == v1::TASK_STATE_FAILED);
-static_assert(static_cast<int>(Quality::kFull) == v1::QUALITY_FULL);
-static_assert(static_cast<int>(Quality::kFloor) == v1::QUALITY_FLOOR);
-
 // Figures of a fold that has said nothing for so long are not its present ones.
 constexpr absl::Duration kLiveFor = absl::Seconds(10);
 

@@ -9,11 +9,6 @@
 namespace traind {
 namespace {
 
-static_assert(static_cast<int>(StopMode::kAbort) == v1::StopAttempt::ABORT);
-static_assert(static_cast<int>(StopMode::kPredict) == v1::StopAttempt::PREDICT);
-static_assert(static_cast<int>(TaskKind::kTrain) == v1::StartTask::KIND_TRAIN);
-static_assert(static_cast<int>(TaskKind::kServe) == v1::StartTask::KIND_SERVE);
-
 // ms left until `end`, at least 0; -1: never.
 int64_t Remaining(absl::Time end, absl::Time now) {
   if (end == absl::InfiniteFuture()) return -1;

@@ -204,7 +204,7 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   snapshot.last_seen = last_seen_;
   for (const auto& [subject, quota] : quotas_) snapshot.quotas.push_back(quota);
   for (const auto& [id, worker] : workers_) {
-    if (worker.mode != WorkerMode::kOpen) snapshot.workers.push_back(worker);
+    if (worker.mode != WorkerMode::kNone) snapshot.workers.push_back(worker);
   }
   snapshot.usage = UsageAfter(UsageStart(snapshot.quotas, last_seen_));
   return snapshot;

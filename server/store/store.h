@@ -39,7 +39,7 @@ struct Mutations {
     std::string id, hostname;
     absl::Time last_seen;
     std::vector<Slot> slots;  // empty: unchanged
-    WorkerMode mode = WorkerMode::kOpen;
+    WorkerMode mode = WorkerMode::kNone;
     absl::Time drain_at = absl::InfiniteFuture();
   };
   std::vector<WorkerRow> workers;

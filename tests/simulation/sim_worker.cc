@@ -40,8 +40,7 @@ worker::TaskStart TaskOf(const StartCommand& command, absl::Duration deadline_at
   worker::TaskStart task;
   task.attempt = command.attempt;
   task.job = job.id;
-  task.kind =
-      command.kind == TaskKind::kPrepare ? worker::TaskKind::kPrepare : worker::TaskKind::kTrain;
+  task.kind = command.kind;
   const auto trial = static_cast<size_t>(command.trial);
   task.model = trial < job.spec.trials.size() ? job.spec.trials[trial].kind : "mlp";
   task.deadline_at = deadline_at;
@@ -237,10 +236,7 @@ void SimWorker::Receive(uint64_t session, const StartCommand& command, absl::Dur
 
 void SimWorker::Receive(uint64_t session, const StopCommand& command) {
   if (!Hears(session)) return;
-  const worker::StopMode mode = command.mode == StopMode::kPredict ? worker::StopMode::kPredict
-                                : command.mode == StopMode::kDrop  ? worker::StopMode::kDrop
-                                                                   : worker::StopMode::kAbort;
-  core_->Stop(command.attempt, mode, command.reason, command.why, Now());
+  core_->Stop(command.attempt, command.mode, command.reason, command.why, Now());
   Poke();
 }
 

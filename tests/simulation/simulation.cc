@@ -416,7 +416,7 @@ void Scenario::ChooseOperations() {
     const absl::Duration open = at + absl::Seconds(chance.LogUniform(0.5, 20));
     world_.After(at, [this, worker, mode, grace] { SetMode(worker, mode, grace); });
     world_.After(open,
-                 [this, worker] { SetMode(worker, WorkerMode::kOpen, absl::ZeroDuration()); });
+                 [this, worker] { SetMode(worker, WorkerMode::kNone, absl::ZeroDuration()); });
   }
 }
 
@@ -427,7 +427,7 @@ void Scenario::SetMode(const std::string& worker, WorkerMode mode, absl::Duratio
         return UpdateWorker{call, worker, mode, grace};
       },
       [this, worker, mode, grace](const Reply& reply) {
-        if (reply.status.ok() || absl::IsNotFound(reply.status) || mode != WorkerMode::kOpen) {
+        if (reply.status.ok() || absl::IsNotFound(reply.status) || mode != WorkerMode::kNone) {
           return;
         }
         world_.After(absl::Milliseconds(500),
@@ -496,7 +496,7 @@ void Scenario::StopFaults() {
   world_.After(absl::Milliseconds(100), [this] { coordinator_->Start(); });
   if (!operates_) return;
   world_.After(absl::Seconds(1), [this] {
-    for (auto& worker : workers_) SetMode(worker->id(), WorkerMode::kOpen, absl::ZeroDuration());
+    for (auto& worker : workers_) SetMode(worker->id(), WorkerMode::kNone, absl::ZeroDuration());
   });
 }
 

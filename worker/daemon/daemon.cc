@@ -17,6 +17,7 @@
 #include "common/base/disk_guard.h"
 #include "common/base/durable_file.h"
 #include "common/base/engine_version.h"
+#include "common/base/host_name.h"
 #include "common/base/local_address.h"
 #include "common/base/log.h"
 #include "common/base/reserved_port.h"
@@ -31,12 +32,6 @@ constexpr absl::Duration kWelcomeWait = absl::Seconds(10);
 constexpr absl::Duration kFlushWait = absl::Seconds(1);
 constexpr absl::Duration kLookAtWork = absl::Seconds(1);
 constexpr absl::Duration kAckTime = absl::Milliseconds(100);
-
-std::string Hostname() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name[0] != '\0' ? name : "localhost";
-}
 
 std::string RandomId() {
   const absl::StatusOr<std::string> uuid = ReadFile("/proc/sys/kernel/random/uuid");
@@ -89,7 +84,7 @@ Daemon::Daemon(DaemonOptions options, std::vector<Slot> slots, PublishFunction p
                std::unique_ptr<CoordinatorClient> client, std::unique_ptr<FileCarrier> carrier)
     : options_(std::move(options)),
       slots_(std::move(slots)),
-      worker_id_(absl::StrCat(Hostname(), "-", Sha256Hex(options_.state_dir).substr(0, 8))),
+      worker_id_(absl::StrCat(HostName(), "-", Sha256Hex(options_.state_dir).substr(0, 8))),
       boot_id_(RandomId()),
       timer_fd_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
       core_(
@@ -247,7 +242,7 @@ void Daemon::SendHello() {
   v1::Hello& hello = *message.mutable_hello();
   hello.set_worker_id(worker_id_);
   hello.set_boot_id(boot_id_);
-  hello.set_hostname(Hostname());
+  hello.set_hostname(HostName());
   hello.set_pid(getpid());
   hello.set_version(kTraindVersion);
   for (size_t i = 0; i < slots_.size(); ++i) {

@@ -36,16 +36,8 @@ void ReadSpec(const std::string& spec_json, TaskStart& task) {
 }
 
 TaskKind KindFromProto(v1::StartTask::Kind kind) {
-  switch (kind) {
-    case v1::StartTask::KIND_PREPARE:
-      return TaskKind::kPrepare;
-    case v1::StartTask::KIND_PREDICT:
-      return TaskKind::kPredict;
-    case v1::StartTask::KIND_SERVE:
-      return TaskKind::kServe;
-    default:
-      return TaskKind::kTrain;
-  }
+  const bool known = v1::StartTask::Kind_IsValid(kind) && kind != v1::StartTask::KIND_UNSPECIFIED;
+  return known ? static_cast<TaskKind>(kind) : TaskKind::kTrain;
 }
 
 // The Rank's description of each model, as JSON.
@@ -162,14 +154,9 @@ TaskStart TaskFromProto(const v1::StartTask& start, absl::Duration now) {
 }
 
 StopMode StopModeFromProto(v1::StopAttempt::Mode mode) {
-  switch (mode) {
-    case v1::StopAttempt::PREDICT:
-      return StopMode::kPredict;
-    case v1::StopAttempt::DROP:
-      return StopMode::kDrop;
-    default:
-      return StopMode::kAbort;
-  }
+  const bool known =
+      v1::StopAttempt::Mode_IsValid(mode) && mode != v1::StopAttempt::MODE_UNSPECIFIED;
+  return known ? static_cast<StopMode>(mode) : StopMode::kAbort;
 }
 
 StopReason StopReasonFromProto(v1::StopReason reason) {

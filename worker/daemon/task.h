@@ -16,12 +16,6 @@
 
 namespace traind::worker {
 
-enum class TaskKind { kPrepare, kTrain, kPredict, kServe };
-// Takes a Rank and no slot.
-inline bool UsesModels(TaskKind kind) {
-  return kind == TaskKind::kPredict || kind == TaskKind::kServe;
-}
-
 // One execution of a Task, as traind asks for it.
 struct TaskStart {
   int64_t attempt = 0;
@@ -57,8 +51,6 @@ struct TaskStart {
 
 using facts::Ended;
 using facts::Fact;
-
-enum class StopMode { kPredict, kDrop, kAbort };
 
 // Whether the gang has ranks on other Workers, too: where they meet is told when all are ready.
 inline bool AwaitsMeeting(const TaskStart& task) {

@@ -23,16 +23,16 @@ int64_t StepsUntilMeeting(absl::Duration step_time) {
 
 absl::Status Gang::Agree(int64_t step, absl::Duration step_time, Verdict& verdict) {
   if (group_ == nullptr) return absl::OkStatus();
-  int64_t rows = 0;
-  static_assert(sizeof(rows) == sizeof(verdict.rows));
-  std::memcpy(&rows, &verdict.rows, sizeof(rows));
+  int64_t row_share = 0;
+  static_assert(sizeof(row_share) == sizeof(verdict.row_share));
+  std::memcpy(&row_share, &verdict.row_share, sizeof(row_share));
   int64_t wire[] = {static_cast<int64_t>(verdict.stop),
                     verdict.predict,
                     verdict.validate,
                     verdict.fall_back,
                     verdict.epochs,
                     StepsUntilMeeting(step_time),
-                    rows};
+                    row_share};
   RETURN_IF_ERROR(group_->Broadcast(absl::MakeSpan(wire)));
   verdict.stop = static_cast<StopCause>(wire[0]);
   verdict.predict = wire[1] != 0;
@@ -40,7 +40,7 @@ absl::Status Gang::Agree(int64_t step, absl::Duration step_time, Verdict& verdic
   verdict.fall_back = wire[3] != 0;
   verdict.epochs = wire[4];
   next_meeting_ = step + wire[5];
-  std::memcpy(&verdict.rows, &wire[6], sizeof(verdict.rows));
+  std::memcpy(&verdict.row_share, &wire[6], sizeof(verdict.row_share));
   return absl::OkStatus();
 }
 

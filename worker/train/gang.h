@@ -20,7 +20,7 @@ struct Verdict {
   bool validate = false;
   bool fall_back = false;  // to float32, from the last good state
   int64_t epochs = 0;      // planned; 0: as before
-  double rows = 0;         // share that an epoch sees; 0: as before
+  double row_share = 0;    // that an epoch sees; 0: as before
 };
 
 // Rank 0 decides, the others follow. They meet only every so many steps, as each

@@ -101,8 +101,8 @@ absl::StatusOr<Verdict> Trainer::BeforeStep() {
   if (gang_->leads()) verdict = Decide();
   RETURN_IF_ERROR(gang_->Agree(step_, timer_.recent(), verdict));
   if (verdict.epochs > 0) planned_epochs_ = verdict.epochs;
-  if (verdict.rows > 0) planned_rows_ = verdict.rows;
-  if (verdict.epochs > 0 || verdict.rows > 0) PlanSchedule();
+  if (verdict.row_share > 0) planned_row_share_ = verdict.row_share;
+  if (verdict.epochs > 0 || verdict.row_share > 0) PlanSchedule();
   return verdict;
 }
 
@@ -113,7 +113,7 @@ Verdict Trainer::Decide() {
     orders_version_ = control_.version();
     orders_ = control_.orders();
     verdict.epochs = orders_.epochs;
-    verdict.rows = orders_.row_share;
+    verdict.row_share = orders_.row_share;
   }
   const absl::Duration now = clock_.MonotonicNow();
   if (orders_.stop) {
@@ -515,7 +515,7 @@ int64_t Trainer::StepsPerEpoch() const {
 
 int64_t Trainer::EpochSteps() const {
   constexpr double kRounding = 1e-9;  // 0.07 of 100 steps are 7
-  const double steps = planned_rows_ * static_cast<double>(StepsPerEpoch());
+  const double steps = planned_row_share_ * static_cast<double>(StepsPerEpoch());
   return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(steps - kRounding)), 1,
                              StepsPerEpoch());
 }

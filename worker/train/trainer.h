@@ -156,7 +156,7 @@ class Trainer final : public FoldTrainer {
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
   int64_t planned_epochs_ = 0;
-  double planned_rows_ = 1;    // share of the training rows that an epoch sees
+  double planned_row_share_ = 1;    // share of the training rows that an epoch sees
   int64_t batch_ = 0;          // rows of one pass, of this rank
   int64_t step_rows_ = 0;      // rows of an optimizer step, of this rank
   int64_t rows_left_out_ = 0;  // at the end of each epoch

@@ -27,7 +27,7 @@ absl::Status Trainer::Start() {
   // Those of the other ranks may be older: the first meeting tells them.
   orders_version_ = 0;
   planned_epochs_ = orders_.epochs;
-  planned_rows_ = orders_.row_share;
+  planned_row_share_ = orders_.row_share;
   if (planned_epochs_ < 1) {
     return absl::InvalidArgumentError(absl::StrCat("epochs: ", planned_epochs_, " is below 1"));
   }

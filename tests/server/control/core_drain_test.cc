@@ -49,7 +49,7 @@ TEST(CoreDrainTest, ACordonedWorkerFinishesWhatItRunsAndGetsNothingNew) {
   r.h.Wait(absl::Seconds(1));
   EXPECT_THAT(r.h.starts, IsEmpty());
   EXPECT_EQ(r.h.TaskOf(r.id, 2).state, TaskState::kPending);
-  ASSERT_EQ(Set(r.h, "w", WorkerMode::kOpen), absl::OkStatus());
+  ASSERT_EQ(Set(r.h, "w", WorkerMode::kNone), absl::OkStatus());
   ASSERT_THAT(r.h.starts, SizeIs(1));
   EXPECT_EQ(r.h.starts[0].fold, 1);
 }
@@ -134,7 +134,7 @@ TEST(CoreDrainTest, ItHoldsOverARestartOfEither) {
   r.h.Attach("w", 1, {}, "boot-2");
   r.h.Wait(absl::Seconds(2));
   EXPECT_THAT(r.h.starts, IsEmpty());
-  ASSERT_EQ(Set(r.h, "w", WorkerMode::kOpen), absl::OkStatus());
+  ASSERT_EQ(Set(r.h, "w", WorkerMode::kNone), absl::OkStatus());
   r.h.Wait(absl::Seconds(2));
   EXPECT_THAT(r.h.starts, testing::Not(IsEmpty()));
   r.h.Crash();

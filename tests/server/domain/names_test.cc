@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 #include "proto/job.pb.h"
@@ -11,25 +12,30 @@
 namespace traind {
 namespace {
 
-std::string Name(Quality quality) { return QualityName(quality); }
-
 // Every value of the proto enum but its 0, which says that nothing was said.
 template <typename Ours>
-void ExpectSame(const google::protobuf::EnumDescriptor* proto, const std::string& prefix) {
+void ExpectSame(const google::protobuf::EnumDescriptor* proto, const std::string& prefix,
+                const std::function<std::string(Ours)>& name) {
   for (int i = 0; i < proto->value_count(); ++i) {
     const auto* value = proto->value(i);
     if (value->number() == 0) continue;
-    EXPECT_EQ(absl::StrCat(prefix, Name(static_cast<Ours>(value->number()))), value->name());
+    EXPECT_EQ(absl::StrCat(prefix, name(static_cast<Ours>(value->number()))), value->name());
   }
 }
 
 TEST(NamesTest, AreThoseOfTheProto) {
-  ExpectSame<JobState>(v1::JobState_descriptor(), "JOB_STATE_");
-  ExpectSame<JobEndReason>(v1::JobEndReason_descriptor(), "JOB_END_REASON_");
-  ExpectSame<AttemptEndReason>(v1::AttemptEndReason_descriptor(), "ATTEMPT_END_REASON_");
-  ExpectSame<TaskState>(v1::TaskState_descriptor(), "TASK_STATE_");
-  ExpectSame<PendingReason>(v1::PendingReason_descriptor(), "PENDING_REASON_");
-  ExpectSame<Quality>(v1::Quality_descriptor(), "QUALITY_");
+  const auto name = [](auto value) { return std::string(Name(value)); };
+  ExpectSame<JobState>(v1::JobState_descriptor(), "JOB_STATE_", name);
+  ExpectSame<JobEndReason>(v1::JobEndReason_descriptor(), "JOB_END_REASON_", name);
+  ExpectSame<AttemptEndReason>(v1::AttemptEndReason_descriptor(), "ATTEMPT_END_REASON_", name);
+  ExpectSame<TaskState>(v1::TaskState_descriptor(), "TASK_STATE_", name);
+  ExpectSame<PendingReason>(v1::PendingReason_descriptor(), "PENDING_REASON_", name);
+  ExpectSame<Quality>(v1::Quality_descriptor(), "QUALITY_", QualityName);
+}
+
+TEST(NamesTest, ANumberThatNoStateHasIsAQuestionMark) {
+  EXPECT_STREQ(Name(static_cast<JobState>(99)), "?");
+  EXPECT_STREQ(Name(static_cast<TaskState>(-1)), "?");
 }
 
 TEST(NamesTest, TasksAreNamedByKindAndFold) {

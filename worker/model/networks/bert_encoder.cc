@@ -34,15 +34,6 @@ using Tensors = std::vector<at::Tensor>;
 
 constexpr uint64_t kSeedsOfLayer = 4;  // of the dropouts in a layer, at most
 constexpr uint64_t kSeedsAround = 4;   // of those before and after the layers
-// The initial values of the libraries' networks.
-constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
-constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
-
-LinearParameters DeclareSmall(const std::string& name, int64_t in, int64_t out,
-                              Parameters& parameters) {
-  return {parameters.Declare(name + ".weight", {out, in}, kSmall),
-          parameters.Declare(name + ".bias", {out}, kZeros)};
-}
 
 // Declared side by side in this order.
 struct Layer {
@@ -62,7 +53,7 @@ class BertEncoder final : public BodyModel {
     const int64_t width = config_.width;
     const auto table = [&](const char* name, int64_t rows) {
       return parameters.Declare(absl::StrCat(names.Embedding(name), ".weight"), {rows, width},
-                                kSmall);
+                                kSmallNormal);
     };
     parameters.SetDepth(0);
     tokens_ = table("word_embeddings", config_.vocabulary);
@@ -72,7 +63,7 @@ class BertEncoder final : public BodyModel {
     if (buckets_.has_value()) {
       const absl::string_view body = TextBodyPrefix(config_.architecture);
       distances_ = parameters.Declare(absl::StrCat(body, "encoder.rel_embeddings.weight"),
-                                      {2 * config_.buckets, width}, kSmall);
+                                      {2 * config_.buckets, width}, kSmallNormal);
       distance_norm_ = DeclareNorm(absl::StrCat(body, "encoder.LayerNorm"), width, parameters);
     }
     for (int64_t k = 0; k < config_.layers; ++k) {
@@ -80,14 +71,14 @@ class BertEncoder final : public BodyModel {
       DeclareLayer(names, k, parameters);
     }
     parameters.SetDepth(kHeadDepth);
-    pooler_ = DeclareSmall(names.pooler, width, width, parameters);
+    pooler_ = DeclareSmall(names.pooler, {width, width}, parameters);
     int64_t joined = width;
     if (columns_.width() > 0) {
       column_layer_ =
           DeclareLinear("columns", columns_.width(), TextEncoderSizes::kColumnWidth, parameters);
       joined += TextEncoderSizes::kColumnWidth;
     }
-    output_ = DeclareSmall(names.classifier, joined, shape.outputs, parameters);
+    output_ = DeclareSmall(names.classifier, {shape.outputs, joined}, parameters);
   }
 
   bool SetRecompute(bool on) override {
@@ -174,7 +165,7 @@ class BertEncoder final : public BodyModel {
   void DeclareLayer(const BertNames& names, int64_t k, Parameters& parameters) {
     const BertLayerNames& own = names.in_layer;
     const auto linear = [&](const char* name, int64_t in, int64_t out) {
-      return DeclareSmall(names.Layer(k, name), in, out, parameters);
+      return DeclareSmall(names.Layer(k, name), {out, in}, parameters);
     };
     const int64_t width = config_.width;
     Layer& layer = layers_.emplace_back();

@@ -21,16 +21,7 @@ using Tensors = std::vector<at::Tensor>;
 
 constexpr double kEps = 1e-6;
 constexpr int64_t kStem = 4, kDown = 2, kKernel = 7, kMlpRatio = 4;
-constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
-constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
 constexpr Initial kScale{Initial::Kind::kConstant, 1e-6, -1};  // of a layer's answer
-
-LinearParameters Declared(const std::string& name, std::vector<int64_t> shape,
-                          Parameters& parameters) {
-  const int64_t out = shape[0];
-  return {parameters.Declare(name + ".weight", std::move(shape), kSmall),
-          parameters.Declare(name + ".bias", {out}, kZeros)};
-}
 
 // Declared side by side in this order.
 struct Block {
@@ -69,7 +60,7 @@ class Convnext final : public ImageNetwork {
       : ImageNetwork(spec, shape, parameters) {
     int64_t width = sizes.width, depth = 0;
     parameters.SetDepth(0);
-    stem_.convolution = Declared("stem.0", {width, shape.image[0], kStem, kStem}, parameters);
+    stem_.convolution = DeclareSmall("stem.0", {width, shape.image[0], kStem, kStem}, parameters);
     stem_.norm = DeclareNorm("stem.1", width, parameters);
     const auto stages = sizes.stages();
     for (size_t stage = 0; stage < stages.size(); ++stage) {
@@ -79,7 +70,7 @@ class Convnext final : public ImageNetwork {
       if (stage > 0) {
         down.norm = DeclareNorm(name + "downsample.0", width, parameters);
         down.convolution =
-            Declared(name + "downsample.1", {2 * width, width, kDown, kDown}, parameters);
+            DeclareSmall(name + "downsample.1", {2 * width, width, kDown, kDown}, parameters);
         width *= 2;
       }
       std::vector<Block>& blocks = stages_.emplace_back();
@@ -100,12 +91,12 @@ class Convnext final : public ImageNetwork {
                             Parameters& parameters) {
     Block block;
     block.gamma = parameters.Declare(name + "gamma", {width}, kScale);
-    block.convolution = Declared(name + "conv_dw", {width, 1, kKernel, kKernel}, parameters);
+    block.convolution = DeclareSmall(name + "conv_dw", {width, 1, kKernel, kKernel}, parameters);
     block.norm = DeclareNorm(name + "norm", width, parameters);
     const auto linear = [&](const char* layer, int64_t in, int64_t out) {
       std::vector<int64_t> shape = {out, in};
       if (pointwise) shape.insert(shape.end(), {1, 1});
-      return Declared(name + layer, std::move(shape), parameters);
+      return DeclareSmall(name + layer, std::move(shape), parameters);
     };
     block.fc1 = linear("mlp.fc1", width, kMlpRatio * width);
     block.fc2 = linear("mlp.fc2", kMlpRatio * width, width);

@@ -1,14 +1,16 @@
 #include "worker/model/networks/encoder_parameters.h"
 
 #include <cmath>
+#include <utility>
 
 namespace traind {
-namespace {
 
-constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
-constexpr Initial kOnes{Initial::Kind::kConstant, 1, -1};
-
-}  // namespace
+LinearParameters DeclareSmall(const std::string& name, std::vector<int64_t> shape,
+                              Parameters& parameters) {
+  const int64_t outputs = shape[0];
+  return {parameters.Declare(name + ".weight", std::move(shape), kSmallNormal),
+          parameters.Declare(name + ".bias", {outputs}, kZeros)};
+}
 
 NormParameters DeclareNorm(const std::string& name, int64_t width, Parameters& parameters) {
   return {parameters.Declare(name + ".weight", {width}, kOnes),

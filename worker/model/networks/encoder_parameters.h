@@ -3,11 +3,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "worker/model/networks/input_columns.h"
 #include "worker/model/networks/parameters.h"
 
 namespace traind {
+
+inline constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
+inline constexpr Initial kOnes{Initial::Kind::kConstant, 1, -1};
+// As the networks of transformers and timm start.
+inline constexpr Initial kSmallNormal{Initial::Kind::kNormal, 0.02, -1};
+// Declares <name>.weight of this shape, whose first number counts the outputs, as kSmallNormal, and
+// <name>.bias [outputs] as kZeros.
+LinearParameters DeclareSmall(const std::string& name, std::vector<int64_t> shape,
+                              Parameters& parameters);
 
 struct NormParameters {
   size_t weight = 0, bias = 0;

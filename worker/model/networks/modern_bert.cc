@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "worker/model/networks/dropout.h"
+#include "worker/model/networks/encoder_parameters.h"
 #include "worker/model/networks/input_columns.h"
 #include "worker/model/networks/recompute.h"
 #include "worker/model/networks/text_attention.h"
@@ -30,9 +31,6 @@ using Tensors = std::vector<at::Tensor>;
 
 constexpr uint64_t kSeedsOfLayer = 3;  // of the dropouts in a layer
 constexpr uint64_t kSeedsAround = 2;   // of those before and after the layers
-constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
-constexpr Initial kOnes{Initial::Kind::kConstant, 1, -1};
-constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
 
 // Declared side by side in this order; none of them has a bias. The first layer has no norm before
 // its attention.
@@ -51,7 +49,7 @@ class ModernBert final : public BodyModel {
     const absl::string_view body = TextBodyPrefix(config_.architecture);
     parameters.SetDepth(0);
     tokens_ = parameters.Declare(absl::StrCat(body, "embeddings.tok_embeddings.weight"),
-                                 {config_.vocabulary, width}, kSmall);
+                                 {config_.vocabulary, width}, kSmallNormal);
     const auto norm = [&](const std::string& name) {
       return parameters.Declare(name + ".weight", {width}, kOnes);
     };
@@ -60,7 +58,7 @@ class ModernBert final : public BodyModel {
       parameters.SetDepth(k + 1);
       const std::string name = absl::StrCat(body, "layers.", k, ".");
       const auto matrix = [&](const char* part, int64_t in, int64_t out) {
-        return parameters.Declare(absl::StrCat(name, part, ".weight"), {out, in}, kSmall);
+        return parameters.Declare(absl::StrCat(name, part, ".weight"), {out, in}, kSmallNormal);
       };
       Layer& layer = layers_.emplace_back();
       layer.first = k == 0;
@@ -73,7 +71,7 @@ class ModernBert final : public BodyModel {
     }
     last_norm_ = norm(absl::StrCat(body, "final_norm"));
     parameters.SetDepth(kHeadDepth);
-    dense_ = parameters.Declare("head.dense.weight", {width, width}, kSmall);
+    dense_ = parameters.Declare("head.dense.weight", {width, width}, kSmallNormal);
     head_norm_ = norm("head.norm");
     int64_t joined = width;
     if (columns_.width() > 0) {
@@ -81,8 +79,7 @@ class ModernBert final : public BodyModel {
           DeclareLinear("columns", columns_.width(), TextEncoderSizes::kColumnWidth, parameters);
       joined += TextEncoderSizes::kColumnWidth;
     }
-    output_ = {parameters.Declare("classifier.weight", {shape.outputs, joined}, kSmall),
-               parameters.Declare("classifier.bias", {shape.outputs}, kZeros)};
+    output_ = DeclareSmall("classifier", {shape.outputs, joined}, parameters);
   }
 
   bool SetRecompute(bool on) override {

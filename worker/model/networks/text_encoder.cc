@@ -26,7 +26,6 @@ namespace traind {
 namespace {
 
 constexpr uint64_t kSeedsOfLayer = 4;  // number of dropouts in a layer
-constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
 
 class TextEncoder final : public Model {
  public:
@@ -38,9 +37,10 @@ class TextEncoder final : public Model {
         buckets_(TextEncoderSizes::kRelativeSpan, shape.max_tokens) {
     tokens_ = parameters.Declare("tokens.weight", {shape.vocabulary, spec_.width},
                                  {Initial::Kind::kNormal, TextEncoderSizes::kTokenScale, -1});
-    position_ = disentangled_
-                    ? parameters.Declare("relative.weight", {buckets_.count(), spec_.width}, kSmall)
-                    : parameters.Declare("position", {shape.max_tokens, spec_.width}, kSmall);
+    position_ =
+        disentangled_
+            ? parameters.Declare("relative.weight", {buckets_.count(), spec_.width}, kSmallNormal)
+            : parameters.Declare("position", {shape.max_tokens, spec_.width}, kSmallNormal);
     for (int64_t k = 0; k < spec_.layers; ++k) {
       layers_.push_back(DeclareEncoderLayer(absl::StrCat("encoder.layers.", k), spec_.width,
                                             spec_.feedforward, parameters));

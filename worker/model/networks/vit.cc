@@ -27,14 +27,6 @@ using Tensors = std::vector<at::Tensor>;
 
 constexpr int64_t kPatch = 16, kHeadWidth = 64, kMlpRatio = 4;
 constexpr double kEps = 1e-6;
-constexpr Initial kSmall{Initial::Kind::kNormal, 0.02, -1};
-constexpr Initial kZeros{Initial::Kind::kConstant, 0, -1};
-
-LinearParameters DeclareSmall(const std::string& name, int64_t in, int64_t out,
-                              Parameters& parameters) {
-  return {parameters.Declare(name + ".weight", {out, in}, kSmall),
-          parameters.Declare(name + ".bias", {out}, kZeros)};
-}
 
 // Declared side by side in this order.
 struct Layer {
@@ -62,7 +54,7 @@ class Vit final : public ImageNetwork {
     const int64_t width = sizes.width;
     parameters.SetDepth(0);
     class_ = parameters.Declare("cls_token", {1, 1, width}, {Initial::Kind::kNormal, 1e-6, -1});
-    positions_ = parameters.Declare("pos_embed", {1, 1 + grid * grid, width}, kSmall);
+    positions_ = parameters.Declare("pos_embed", {1, 1 + grid * grid, width}, kSmallNormal);
     parameters.SetNoDecay(class_);
     parameters.SetNoDecay(positions_);
     const int64_t channels = shape.image[0];
@@ -76,11 +68,11 @@ class Vit final : public ImageNetwork {
       const std::string name = absl::StrCat("blocks.", i, ".");
       Layer& layer = layers_.emplace_back();
       layer.norm1 = DeclareNorm(name + "norm1", width, parameters);
-      layer.qkv = DeclareSmall(name + "attn.qkv", width, 3 * width, parameters);
-      layer.proj = DeclareSmall(name + "attn.proj", width, width, parameters);
+      layer.qkv = DeclareSmall(name + "attn.qkv", {3 * width, width}, parameters);
+      layer.proj = DeclareSmall(name + "attn.proj", {width, width}, parameters);
       layer.norm2 = DeclareNorm(name + "norm2", width, parameters);
-      layer.fc1 = DeclareSmall(name + "mlp.fc1", width, kMlpRatio * width, parameters);
-      layer.fc2 = DeclareSmall(name + "mlp.fc2", kMlpRatio * width, width, parameters);
+      layer.fc1 = DeclareSmall(name + "mlp.fc1", {kMlpRatio * width, width}, parameters);
+      layer.fc2 = DeclareSmall(name + "mlp.fc2", {width, kMlpRatio * width}, parameters);
     }
     norm_ = DeclareNorm("norm", width, parameters);
     DeclareHead("head", width, shape.outputs, parameters);
