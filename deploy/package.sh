@@ -6,7 +6,7 @@
 #     --bin     take the programs from this folder, laid out like bazel-bin, instead of building them
 #
 # The archive holds the stripped programs (bin/), the distribution's libraries that they need (lib/) with the
-# licences of those (licenses/), the libraries of boosted trees (trees/), the Python package (python/), the documents, the
+# licences of those (licenses/), a list of all that is in it (sbom.spdx.json), the libraries of boosted trees (trees/), the Python package (python/), the documents, the
 # examples, the files of containers and Kubernetes (deploy/) and get-libtorch.sh. A program looks for libraries in
 # lib/ and libtorch/ beside its folder before it looks elsewhere.
 set -euo pipefail
@@ -89,6 +89,7 @@ while read -r library; do
   if [[ -n $package && -r /usr/share/doc/$package/copyright ]]; then
     cp "/usr/share/doc/$package/copyright" "$root/licenses/$package"
   fi
+  printf '%s\n' "$package" >>"$work/packages"
 done <"$work/libraries"
 
 cp -r docs examples README.md "$root/"
@@ -101,6 +102,7 @@ find "$root/deploy" \( -name BUILD.bazel -o -name __pycache__ \) -prune -exec rm
 # The pins stand in one list; what torch's CPU part loads is a part of it.
 grep -E '^(torch|nvidia-cuda-cupti|nvidia-cuda-runtime)==' third_party/requirements.txt >"$root/libtorch-cpu.txt"
 sed -n '/^torch==/p; /^# what libtorch_cuda/,/^$/{/^nvidia/p}' third_party/requirements.txt >"$root/libtorch-cuda.txt"
+deploy/sbom.py "$root" <"$work/packages" >"$root/sbom.spdx.json"
 
 mkdir -p "$(dirname "$output")"
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -czf "$output.new" "$name"

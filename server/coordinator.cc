@@ -178,6 +178,7 @@ absl::Status Coordinator::Listen(const Config& config) {
     http.grpc_figures = [this] { return service_->figures(); };
     http.tls_dir = config.http_tls ? config.tls_dir : "";
     if (gate_ != nullptr) {
+      http.tokens = true;
       http.admit = [this](const std::string& rpc, const HttpRequest& request) {
         return gate_->Admit(TrainingMethod(rpc), AuthorizationOf(request), false,
                             SystemClock().WallNow());

@@ -2,25 +2,13 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
-#include <sys/stat.h>
 
 #include "common/base/durable_file.h"
+#include "common/base/secret_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/tls_files.h"
 
 namespace traind {
-namespace {
-
-absl::StatusOr<std::string> ReadSecret(const std::string& path) {
-  struct stat about {};
-  if (stat(path.c_str(), &about) == 0 && (about.st_mode & S_IRWXO) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is open to every user of this machine; run: chmod 600 ", path));
-  }
-  return ReadFile(path);
-}
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials(
     const ChannelSecurity& security) {
@@ -35,11 +23,11 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
   ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(path(kTlsCa)));
   if (security.worker) {
     ASSIGN_OR_RETURN(options.pem_cert_chain, ReadFile(path(kTlsWorker)));
-    ASSIGN_OR_RETURN(options.pem_private_key, ReadSecret(path(kTlsWorkerKey)));
+    ASSIGN_OR_RETURN(options.pem_private_key, ReadSecretFile(path(kTlsWorkerKey)));
   }
   auto channel = grpc::SslCredentials(options);
   if (security.token_file.empty()) return channel;
-  ASSIGN_OR_RETURN(const std::string text, ReadSecret(security.token_file));
+  ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(security.token_file));
   const std::string token(absl::StripAsciiWhitespace(text));
   return grpc::CompositeChannelCredentials(channel, grpc::AccessTokenCredentials(token));
 }

@@ -17,6 +17,9 @@
 
 namespace traind {
 
+// A stream that stays open is checked again so often: a token that was revoked ends it.
+inline constexpr absl::Duration kRecheckStreams = absl::Seconds(4);
+
 // Threads: safe.
 class Gate {
  public:

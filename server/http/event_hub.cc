@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "server/access/gate.h"
 
 namespace traind {
 namespace {
@@ -51,7 +52,7 @@ EventHub::News EventHub::Look(const std::string& id, const JobViews::View& view)
 }
 
 void EventHub::Follow(const std::string& id, absl::string_view last_event_id,
-                      std::shared_ptr<HttpStream> stream) {
+                      std::shared_ptr<HttpStream> stream, std::function<bool()> admitted) {
   static const auto* const preamble =
       new std::shared_ptr<const std::string>(new std::string(kPreamble));
   stream->Push(*preamble);
@@ -60,7 +61,7 @@ void EventHub::Follow(const std::string& id, absl::string_view last_event_id,
     const auto it = topics_.find(id);
     if (it != topics_.end()) {
       if (it->second.event_id != last_event_id) stream->Push(it->second.event);
-      it->second.streams.push_back(std::move(stream));
+      it->second.followers.push_back({std::move(stream), std::move(admitted)});
       return;
     }
   }
@@ -74,7 +75,7 @@ void EventHub::Follow(const std::string& id, absl::string_view last_event_id,
     topic.event_id = news.event_id;
     topic.event = news.event;
   }
-  topic.streams.push_back(std::move(stream));
+  topic.followers.push_back({std::move(stream), std::move(admitted)});
   wanted_.NotifyAll();
 }
 
@@ -83,7 +84,7 @@ int EventHub::streams() const {
   size_t count = 0;
   // Those of clients that have gone stay in the list until something is sent.
   for (const auto& [id, topic] : topics_) {
-    for (const auto& stream : topic.streams) count += stream->closed() ? 0 : 1;
+    for (const Follower& follower : topic.followers) count += follower.stream->closed() ? 0 : 1;
   }
   return static_cast<int>(count);
 }
@@ -95,9 +96,9 @@ void EventHub::Publish(const std::string& id, const News& news) {
   topic.change = news.view.change;
   topic.event_id = news.event_id;
   topic.event = news.event;
-  for (const auto& stream : topic.streams) {
-    if (news.event != nullptr) stream->Push(news.event);
-    if (news.over) stream->End();
+  for (const Follower& follower : topic.followers) {
+    if (news.event != nullptr) follower.stream->Push(news.event);
+    if (news.over) follower.stream->End();
   }
   if (news.over) topics_.erase(it);
 }
@@ -106,12 +107,12 @@ void EventHub::SendHeartbeats() {
   static const auto* const heartbeat =
       new std::shared_ptr<const std::string>(new std::string(": still here\n\n"));
   for (auto it = topics_.begin(); it != topics_.end();) {
-    auto& streams = it->second.streams;
-    streams.erase(std::remove_if(streams.begin(), streams.end(),
-                                 [](const auto& stream) { return stream->closed(); }),
-                  streams.end());
-    for (const auto& stream : streams) stream->Push(*heartbeat);
-    if (streams.empty()) {
+    std::vector<Follower>& followers = it->second.followers;
+    followers.erase(std::remove_if(followers.begin(), followers.end(),
+                                   [](const Follower& one) { return one.stream->closed(); }),
+                    followers.end());
+    for (const Follower& follower : followers) follower.stream->Push(*heartbeat);
+    if (followers.empty()) {
       topics_.erase(it++);
     } else {
       ++it;
@@ -119,8 +120,25 @@ void EventHub::SendHeartbeats() {
   }
 }
 
+void EventHub::CheckFollowers() {
+  std::vector<Follower> checked;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, topic] : topics_) {
+      for (const Follower& follower : topic.followers) {
+        if (follower.admitted != nullptr) checked.push_back(follower);
+      }
+    }
+  }
+  // Without the lock: to look at tokens may wait for the disk.
+  for (const Follower& follower : checked) {
+    if (!follower.stream->closed() && !follower.admitted()) follower.stream->End();
+  }
+}
+
 void EventHub::Run() {
   uint64_t seen = 0;
+  absl::Duration check_at = SystemClock().MonotonicNow() + kRecheckStreams;
   while (true) {
     std::vector<std::pair<std::string, uint64_t>> followed;
     {
@@ -136,6 +154,10 @@ void EventHub::Run() {
         heartbeat_at_ = SystemClock().MonotonicNow() + kHeartbeat;
       }
       for (const auto& [id, topic] : topics_) followed.emplace_back(id, topic.change);
+    }
+    if (SystemClock().MonotonicNow() >= check_at) {
+      CheckFollowers();
+      check_at = SystemClock().MonotonicNow() + kRecheckStreams;
     }
     seen = views_->WaitAny(seen, kLookAround);
     for (const auto& [id, change] : followed) {
@@ -159,7 +181,7 @@ void EventHub::Stop() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
     for (auto& [id, topic] : topics_) {
-      for (const auto& stream : topic.streams) stream->End();
+      for (const Follower& follower : topic.followers) follower.stream->End();
     }
     topics_.clear();
     wanted_.NotifyAll();

@@ -32,9 +32,11 @@ class EventHub {
 
   // Sends the Job's changes to the stream, at first the Job as it is unless the client has that:
   // last_event_id is the id of the last event that it got. After the Job's end the stream ends.
-  // REQUIRES: id is a Job's own id.
+  // admitted: asked every few seconds by the hub's thread; the stream ends once it says no. Empty:
+  // it never does. REQUIRES: id is a Job's own id.
   void Follow(const std::string& id, absl::string_view last_event_id,
-              std::shared_ptr<HttpStream> stream) ABSL_LOCKS_EXCLUDED(mutex_);
+              std::shared_ptr<HttpStream> stream, std::function<bool()> admitted = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // How many streams are open.
   int streams() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -48,11 +50,15 @@ class EventHub {
   static std::string EventText(absl::string_view id, absl::string_view json);
 
  private:
+  struct Follower {
+    std::shared_ptr<HttpStream> stream;
+    std::function<bool()> admitted;
+  };
   struct Topic {
     uint64_t change = 0;  // of the view that `event` tells
     std::string event_id;
     std::shared_ptr<const std::string> event;
-    std::vector<std::shared_ptr<HttpStream>> streams;
+    std::vector<Follower> followers;
   };
   struct News {
     JobViews::View view;
@@ -65,6 +71,8 @@ class EventHub {
   News Look(const std::string& id, const JobViews::View& view) const;
   void Publish(const std::string& id, const News& news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendHeartbeats() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the streams of those who may follow no more.
+  void CheckFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const JobViews* const views_;
   const std::string boot_;

@@ -90,6 +90,7 @@ class HttpGateway::Impl {
         grpc_figures_(options.grpc_figures),
         admit_(options.admit),
         tls_(!options.tls_dir.empty()),
+        tokens_(options.tokens),
         renders_(std::make_shared<PublishPool>(kRenderThreads)),
         api_(calls, {options.data_root, DeferTo(renders_), options.record}),
         events_(&loop->views(), absl::StrCat(absl::Hex(absl::ToUnixNanos(SystemClock().WallNow()))),
@@ -136,7 +137,7 @@ class HttpGateway::Impl {
     Run(match.route->slow,
         [this, match, caller, request = std::move(request), respond = std::move(respond)] {
           if (match.route->kind == RouteKind::kEvents) {
-            return respond(Events(match.fields[0].second, *request));
+            return respond(Events(match.fields[0].second, match, request));
           }
           api_.Answer(match, caller, request, [request, respond](HttpResponse response) {
             respond(WithEtag(*request, std::move(response)));
@@ -209,7 +210,8 @@ class HttpGateway::Impl {
                 absl::StrCat("the store failed: ", fatal.message(), "\n"));
   }
 
-  HttpResponse Events(const std::string& id_or_name, const HttpRequest& request) {
+  HttpResponse Events(const std::string& id_or_name, const RouteMatch& match,
+                      const std::shared_ptr<const HttpRequest>& request) {
     const auto job = api_.RenderJob(id_or_name);
     if (!job.ok()) {
       return ErrorResponse(job.status(), DetailsOf(job.status()));
@@ -220,7 +222,7 @@ class HttpGateway::Impl {
                            {{"TOO_MANY_STREAMS", {}}});
     }
     HttpResponse response;
-    const absl::string_view last = request.Header("last-event-id");
+    const absl::string_view last = request->Header("last-event-id");
     if (job->over && last == EventHub::EndedId(job->version)) {
       response.status = 204;  // a browser does not connect again after it
       return response;
@@ -228,7 +230,11 @@ class HttpGateway::Impl {
     response.content_type = "text/event-stream";
     response.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
     response.stream = std::make_shared<HttpStream>();
-    events_.Follow(job->id, last, response.stream);
+    std::function<bool()> admitted;
+    if (tokens_) {
+      admitted = [this, rpc = match.route->rpc, request] { return admit_(rpc, *request).ok(); };
+    }
+    events_.Follow(job->id, last, response.stream, std::move(admitted));
     return response;
   }
 
@@ -240,6 +246,7 @@ class HttpGateway::Impl {
   const std::function<CallFigures::Counts()> grpc_figures_;
   const std::function<absl::StatusOr<Caller>(const std::string&, const HttpRequest&)> admit_;
   const bool tls_;
+  const bool tokens_;
   // Calls may be answered when the gateway is gone.
   const std::shared_ptr<CallFigures> figures_ = std::make_shared<CallFigures>();
   // Calls may be answered when the gateway is gone, and nobody waits for the answers any more.

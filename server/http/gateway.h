@@ -27,7 +27,8 @@ struct HttpGatewayOptions {
   std::function<CallFigures::Counts()> grpc_figures;
   // Who makes a call of TrainingService, and whether that caller may; empty: all may call.
   std::function<absl::StatusOr<Caller>(const std::string& rpc, const HttpRequest& request)> admit;
-  RecordCall record;  // empty: nobody records
+  bool tokens = false;  // admit looks at tokens, which may be revoked while a stream is open
+  RecordCall record;    // empty: nobody records
 };
 
 // Threads: confined to one. Ownership: calls and loop outlive it.

@@ -7,6 +7,7 @@
 #include <absl/strings/str_cat.h>
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -19,6 +20,8 @@
 #include "common/base/descriptors.h"
 #include "common/base/durable_file.h"
 #include "common/base/listen.h"
+#include "common/base/log.h"
+#include "common/base/secret_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/tls_files.h"
 #include "server/http/error_json.h"
@@ -53,6 +56,14 @@ std::shared_ptr<HttpResponse> Share(HttpResponse response) {
 }
 
 }  // namespace
+
+// Both in PEM; empty without TLS.
+struct HttpServer::Certificate {
+  std::string key, chain;
+  bool operator==(const Certificate& other) const {
+    return key == other.key && chain == other.chain;
+  }
+};
 
 // A TCP connection.
 struct HttpServer::Connection {
@@ -305,38 +316,81 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerO
   }
   RETURN_IF_ERROR(listener.status());
   server->port_ = listener->port;
-  RETURN_IF_ERROR(server->StartDaemon(listener->fd));
-  server->sweeper_ = std::thread([raw = server.get()] { raw->CloseSlowOnes(); });
+  auto close_listener = absl::MakeCleanup([fd = listener->fd] { close(fd); });
+  ASSIGN_OR_RETURN(Certificate certificate, server->ReadCertificate());
+  std::move(close_listener).Cancel();
+  ASSIGN_OR_RETURN(server->daemon_, server->StartDaemon(listener->fd, certificate));
+  server->certificate_ = std::make_unique<Certificate>(std::move(certificate));
+  server->sweeper_ = std::thread([raw = server.get()] { raw->Sweep(); });
   return server;
 }
 
-absl::Status HttpServer::StartDaemon(int listener) {
+absl::StatusOr<HttpServer::Certificate> HttpServer::ReadCertificate() const {
+  Certificate certificate;
+  if (options_.tls_dir.empty()) return certificate;
+  ASSIGN_OR_RETURN(certificate.key,
+                   ReadSecretFile(absl::StrCat(options_.tls_dir, "/", kTlsServerKey)));
+  ASSIGN_OR_RETURN(certificate.chain, ReadFile(absl::StrCat(options_.tls_dir, "/", kTlsServer)));
+  return certificate;
+}
+
+absl::StatusOr<MHD_Daemon*> HttpServer::StartDaemon(int listener, Certificate certificate) const {
   unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
-  std::string key, certificate;
   std::vector<MHD_OptionItem> tls;
   if (!options_.tls_dir.empty()) {
-    auto close_listener = absl::MakeCleanup([listener] { close(listener); });
-    ASSIGN_OR_RETURN(key, ReadFile(absl::StrCat(options_.tls_dir, "/", kTlsServerKey)));
-    ASSIGN_OR_RETURN(certificate, ReadFile(absl::StrCat(options_.tls_dir, "/", kTlsServer)));
-    std::move(close_listener).Cancel();
     flags |= MHD_USE_TLS;
-    tls = {{MHD_OPTION_HTTPS_MEM_KEY, 0, key.data()},
-           {MHD_OPTION_HTTPS_MEM_CERT, 0, certificate.data()},
+    tls = {{MHD_OPTION_HTTPS_MEM_KEY, 0, certificate.key.data()},
+           {MHD_OPTION_HTTPS_MEM_CERT, 0, certificate.chain.data()},
            {MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)}};
   }
   tls.push_back({MHD_OPTION_END, 0, nullptr});
-  daemon_ = MHD_start_daemon(
-      flags, 0, nullptr, nullptr, HttpCallbacks::Access, this, MHD_OPTION_LISTEN_SOCKET, listener,
+  void* const self = const_cast<HttpServer*>(this);
+  MHD_Daemon* const daemon = MHD_start_daemon(
+      flags, 0, nullptr, nullptr, HttpCallbacks::Access, self, MHD_OPTION_LISTEN_SOCKET, listener,
       MHD_OPTION_CONNECTION_LIMIT, options_.most_connections, MHD_OPTION_CONNECTION_TIMEOUT,
       static_cast<unsigned>(absl::ToInt64Seconds(options_.send_stall)),
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_NOTIFY_COMPLETED,
-      HttpCallbacks::Completed, this, MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::Connected, this,
+      HttpCallbacks::Completed, self, MHD_OPTION_NOTIFY_CONNECTION, HttpCallbacks::Connected, self,
       MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END);
-  if (daemon_ != nullptr) return absl::OkStatus();
+  if (daemon != nullptr) return daemon;
   close(listener);
   return absl::UnavailableError(absl::StrCat("cannot serve HTTP", tls.size() > 1 ? " over TLS" : "",
                                              " on ", options_.address, ": ",
                                              ErrnoStatus(errno, "").message()));
+}
+
+void HttpServer::RenewCertificate() {
+  for (auto it = former_.begin(); it != former_.end();) {
+    const auto* const open = MHD_get_daemon_info(*it, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    if (open != nullptr && open->num_connections == 0) {
+      MHD_stop_daemon(*it);
+      it = former_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  auto found = ReadCertificate();
+  if (found.ok() && *found == *certificate_) return;
+  absl::Status renewed = found.status();
+  if (found.ok()) {
+    const auto* const info = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_LISTEN_FD);
+    const int listener = fcntl(info->listen_fd, F_DUPFD_CLOEXEC, 0);
+    auto next = StartDaemon(listener, *found);
+    renewed = next.status();
+    if (next.ok()) {
+      close(MHD_quiesce_daemon(daemon_));
+      former_.push_back(std::exchange(daemon_, *next));
+      *certificate_ = *std::move(found);
+      told_.clear();
+      TRAIND_LOG(INFO) << "new connections to " << options_.address << " get another certificate";
+      return;
+    }
+  }
+  // An exchange of two files is not one step: tried again, and told once.
+  if (std::exchange(told_, std::string(renewed.message())) != told_) {
+    TRAIND_LOG(WARNING) << "the certificate of " << options_.address
+                        << " stays as it was: " << told_;
+  }
 }
 
 HttpServer::~HttpServer() { Stop(); }
@@ -347,17 +401,28 @@ int HttpServer::connections() const {
 }
 
 void HttpServer::CloseSlowOnes() {
-  absl::MutexLock lock(&mutex_);
-  const auto stopping = [this] {
-    mutex_.AssertReaderHeld();
-    return stopping_;
-  };
-  while (!stopped_.Await(mutex_, kSweepEvery, stopping)) {
-    const absl::Duration now = SystemClock().MonotonicNow();
-    for (auto& [key, connection] : connections_) {
-      if (connection->receive_by > now) continue;
-      shutdown(connection->socket, SHUT_RDWR);
+  const absl::Duration now = SystemClock().MonotonicNow();
+  for (auto& [key, connection] : connections_) {
+    if (connection->receive_by > now) continue;
+    shutdown(connection->socket, SHUT_RDWR);
+  }
+}
+
+void HttpServer::Sweep() {
+  absl::Duration reread_at = SystemClock().MonotonicNow() + options_.reread_tls;
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto stopping = [this] {
+        mutex_.AssertReaderHeld();
+        return stopping_;
+      };
+      if (stopped_.Await(mutex_, kSweepEvery, stopping)) return;
+      CloseSlowOnes();
     }
+    if (options_.tls_dir.empty() || SystemClock().MonotonicNow() < reread_at) continue;
+    RenewCertificate();
+    reread_at = SystemClock().MonotonicNow() + options_.reread_tls;
   }
 }
 
@@ -380,6 +445,8 @@ void HttpServer::Stop() {
     }
     if (response != nullptr && response->stream != nullptr) response->stream->End();
   }
+  for (MHD_Daemon* const former : former_) MHD_stop_daemon(former);
+  former_.clear();
   MHD_stop_daemon(daemon_);
   daemon_ = nullptr;
 }

@@ -25,13 +25,15 @@ namespace traind {
 struct HttpServerOptions {
   std::string address;             // HOST:PORT; port 0: any free one
   std::vector<std::string> names;  // further names of this host in requests
-  std::string tls_dir;             // with server.pem and server.key; empty: plain HTTP
+  // With server.pem and server.key, which may be exchanged at any time; empty: plain HTTP.
+  std::string tls_dir;
   size_t most_body_bytes = 4 << 20;
   unsigned most_connections = 512;
   // From the start of a connection, or the end of its last request, to the last byte of the next
   // request.
   absl::Duration receive_within = absl::Seconds(30);
   absl::Duration send_stall = absl::Seconds(30);  // without progress
+  absl::Duration reread_tls = absl::Seconds(5);   // how often it looks for other certificates
 };
 
 // One thread serves all connections (epoll); a request that is being worked on, and a stream
@@ -57,15 +59,26 @@ class HttpServer {
   struct Connection;
 
   HttpServer(HttpServerOptions options, Guard guard, Handler handler);
-  absl::Status StartDaemon(int listener);
-  void CloseSlowOnes();
+  struct Certificate;
+
+  absl::StatusOr<Certificate> ReadCertificate() const;
+  // Takes the listening socket, and closes it on errors.
+  absl::StatusOr<MHD_Daemon*> StartDaemon(int listener, Certificate certificate) const;
+  void Sweep();
+  void CloseSlowOnes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives new connections the certificate that the files have now; those that are open keep theirs.
+  void RenewCertificate();
   // An error that the server itself answers with, or nullptr.
   std::shared_ptr<HttpResponse> Refusal(const HttpRequest& request) const;
 
   const HttpServerOptions options_;
   const Guard guard_;
   const Handler handler_;
+  // The sweeper's thread changes these four; the owner's does before its start and after its end.
   MHD_Daemon* daemon_ = nullptr;
+  std::vector<MHD_Daemon*> former_;  // with connections under earlier certificates
+  std::unique_ptr<Certificate> certificate_;
+  std::string told_;  // why the certificate could not be read
   int port_ = 0;
 
   mutable absl::Mutex mutex_;

@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/listen.h"
+#include "common/base/secret_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/tls_files.h"
 #include "common/wire/grpc_status.h"
@@ -96,9 +97,10 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
     const PortSecurity* security) {
   if (security == nullptr) return grpc::InsecureServerCredentials();
   const auto path = [&](const char* name) { return absl::StrCat(security->tls_dir, "/", name); };
-  for (const char* const name : {kTlsCa, kTlsServer, kTlsServerKey}) {
+  for (const char* const name : {kTlsCa, kTlsServer}) {
     RETURN_IF_ERROR(ReadFile(path(name)).status());
   }
+  RETURN_IF_ERROR(ReadSecretFile(path(kTlsServerKey)).status());
   grpc::experimental::TlsServerCredentialsOptions options(
       std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
           path(kTlsServerKey), path(kTlsServer), path(kTlsCa), kRereadSeconds));

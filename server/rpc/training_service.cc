@@ -19,10 +19,18 @@ absl::Status ManyStreams(int most, absl::string_view whose) {
                                                    " are open; end some, or ask with GetJob"));
 }
 
+// The call's thread alone uses the sink.
 template <typename Reply>
-ReplySink<Reply> SinkOf(grpc::ServerContext* context, grpc::ServerWriter<Reply>* writer) {
+ReplySink<Reply> SinkOf(grpc::ServerContext* context, const CallChecks& checks,
+                        grpc::ServerWriter<Reply>* writer) {
+  const auto admitted = [context, checks, at = SystemClock().MonotonicNow()]() mutable {
+    const absl::Duration now = SystemClock().MonotonicNow();
+    if (now < at + kRecheckStreams) return true;
+    at = now;
+    return CallerOf(*context, checks).ok();
+  };
   return {[writer](const Reply& reply) { return writer->Write(reply); },
-          [context] { return context->IsCancelled(); }};
+          [context, admitted]() mutable { return context->IsCancelled() || !admitted(); }};
 }
 
 }  // namespace
@@ -88,7 +96,11 @@ grpc::Status TrainingService::Stream(grpc::ServerContext* context,
   if (!caller.ok()) return ToGrpcWithDetails(caller.status());
   const OpenStream open(*this, *context);
   if (!open.status().ok()) return ToGrpcWithDetails(open.status());
-  return ToGrpcWithDetails((calls_->*call)(request, SinkOf(context, writer)));
+  const absl::Status status =
+      (calls_->*call)(request, SinkOf(context, {checks_.gate, nullptr}, writer));
+  // A stream that ended because its token counts no more says so.
+  const auto still = CallerOf(*context, {checks_.gate, nullptr});
+  return ToGrpcWithDetails(still.ok() ? status : still.status());
 }
 
 template <typename Call>

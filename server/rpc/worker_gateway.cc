@@ -44,7 +44,8 @@ struct GrpcWorkerGateway::Session final : WorkerStream {
   std::string worker;
   std::string boot;  // names the process of the Worker
   uint64_t id = 0;
-  absl::Duration heard;  // under the gateway's mutex: when it last told something
+  absl::Duration heard;     // under the gateway's mutex: when it last told something
+  absl::Duration admitted;  // while a message is being taken: when its token last counted
 };
 
 // One that Ask waits for.
@@ -196,6 +197,9 @@ void GrpcWorkerGateway::Take(const std::shared_ptr<Session>& session,
                              const v1::WorkerMessage& message) {
   switch (message.message_case()) {
     case v1::WorkerMessage::kHeartbeat:
+      if (const absl::Status admitted = CheckAgain(*session); !admitted.ok()) {
+        return session->End(Refuse(admitted));
+      }
       ++heartbeats_;
       Seen(*session, message.heartbeat());
       post_(WorkerHeartbeat{session->worker,
@@ -231,6 +235,13 @@ void GrpcWorkerGateway::Take(const std::shared_ptr<Session>& session,
       post_(WorkerFact{session->worker, session->id, message.sequence(), 0, std::nullopt});
   }
   session->ReadNext();
+}
+
+absl::Status GrpcWorkerGateway::CheckAgain(Session& session) const {
+  const absl::Duration now = clock_->MonotonicNow();
+  if (options_.gate == nullptr || now < session.admitted + kRecheckStreams) return absl::OkStatus();
+  session.admitted = now;
+  return CallerOf(*session.context, {options_.gate, nullptr}).status();
 }
 
 std::optional<facts::Fact> GrpcWorkerGateway::ReadFact(const Session& session,

@@ -98,6 +98,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Forget(const std::shared_ptr<Session>& session) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes a later message.
   void Take(const std::shared_ptr<Session>& session, const v1::WorkerMessage& message);
+  // Whether the Worker's token still counts, looked up now and then.
+  absl::Status CheckAgain(Session& session) const;
   void TakeAnswer(const v1::RowsAnswered& answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // nullopt: a report that this traind does not know, or must not believe.
   static std::optional<facts::Fact> ReadFact(const Session& session,

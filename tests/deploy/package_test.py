@@ -1,4 +1,5 @@
 """The release that deploy/package.sh makes: what is in it, and where its programs find their libraries."""
+import json
 import os
 import re
 import subprocess
@@ -55,6 +56,23 @@ def _():
         assert os.path.getsize(path(name)) > 0, name
     for script in ["get-libtorch.sh"] + ["bin/" + p for p in PROGRAMS]:
         assert os.access(path(script), os.X_OK), script
+
+
+@case("The bill of materials names each library in the release, and what was linked and is fetched, with versions")
+def _():
+    with open(path("sbom.spdx.json")) as f:
+        bill = json.load(f)
+    packages = {p["SPDXID"]: p for p in bill["packages"]}
+    assert len(packages) == len(bill["packages"]), "an SPDXID stands twice"
+    assert all(p["versionInfo"] for p in packages.values())
+    related = {(r["relationshipType"], r["spdxElementId"], r["relatedSpdxElement"]) for r in bill["relationships"]}
+    assert all(end in packages or end == "SPDXRef-DOCUMENT" for _, *ends in related for end in ends)
+    contained = {packages[to]["name"] for kind, _, to in related if kind == "CONTAINS"}
+    licensed = set(os.listdir(path("licenses"))) - {"lightgbm", "xgboost_cpu"}
+    assert licensed and licensed <= contained, licensed - contained
+    assert {"lightgbm", "xgboost-cpu"} <= contained, contained
+    needed = {packages[of]["name"]: kind for kind, of, _ in related if kind.endswith("_OF")}
+    assert needed["torch"] == "RUNTIME_DEPENDENCY_OF" and needed["libsqlite3-dev"] == "BUILD_DEPENDENCY_OF", needed
 
 
 @case("Every library that a program needs is in the release, in LibTorch, or in every Debian")

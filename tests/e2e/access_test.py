@@ -96,10 +96,21 @@ class Tokens:
     def cli(self, name, *arguments):
         return self.house.cli("--tls", self.tls, "--token", self.path(name), *arguments)
 
+    def context(self):
+        return ssl.create_default_context(cafile=os.path.join(self.tls, "ca.pem"))
+
+    def trusts_https(self, context):
+        """Whether a client that trusts these CAs alone trusts traind."""
+        port = int(self.house.http.rsplit(":", 1)[1])
+        try:
+            http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=context).connect()
+            return True
+        except ssl.SSLError:
+            return False
+
     def https(self, path, name=None, method="GET", body=None, headers=None, whole=False):
-        context = ssl.create_default_context(cafile=os.path.join(self.tls, "ca.pem"))
         port = self.house.http.rsplit(":", 1)[1]
-        connection = http.client.HTTPSConnection(f"127.0.0.1:{port}", timeout=20, context=context)
+        connection = http.client.HTTPSConnection(f"127.0.0.1:{port}", timeout=20, context=self.context())
         headers = dict(headers or {})
         if name:
             with open(self.path(name)) as f:
@@ -111,6 +122,11 @@ class Tokens:
             return (*answer, response.getheader("Set-Cookie") or "") if whole else answer
         finally:
             connection.close()
+
+
+def log_of(house):
+    with open(os.path.join(house.root, "traind.log")) as f:
+        return f.read()
 
 
 def audit(house):
@@ -176,12 +192,59 @@ def _():
     with a_house(standalone=False) as house:
         tokens = Tokens(house)
         tokens.add("ann", "user")
-        house.start("--tls", tokens.tls)
+        house.start("--tls", tokens.tls, "--http", "0.0.0.0:0")
         assert tokens.cli("ann", "list").returncode == 0
+        before = tokens.context()
+        assert tokens.https("/v1/jobs", "ann")[0] == 200
         os.rename(tokens.tls, os.path.join(house.root, "former"))
         traind(house, "init-tls", tokens.tls, "--host", "127.0.0.1")
         eventually("a client that trusts the new CA alone is answered",
                    lambda: tokens.cli("ann", "list").returncode == 0, 30)
+        eventually("so is one over HTTP", lambda: tokens.trusts_https(tokens.context()), 30)
+        assert not tokens.trusts_https(before)
+        # Half of an exchange changes nothing.
+        os.chmod(os.path.join(tokens.tls, "server.key"), 0o644)
+        eventually("traind says why it keeps the certificate", lambda: "chmod 600" in log_of(house), 30)
+        assert tokens.https("/v1/jobs", "ann")[0] == 200
+
+
+@case("A token that is revoked ends the streams that were opened with it, a Worker's among them", limit_s=120)
+def _():
+    with a_house(standalone=False) as house:
+        tokens = Tokens(house)
+        for name, role in (("ann", "user"), ("eve", "viewer"), ("machine", "worker"), ("other", "worker")):
+            tokens.add(name, role)
+        house.start("--tls", tokens.tls, "--http", "0.0.0.0:0")
+        assert tokens.cli("ann", "submit", "-f", house.spec_path).returncode == 0
+        assert tokens.cli("ann", "pause", "mine").returncode == 0  # so that it does not end
+        worker = ["--tls", tokens.tls, "--token"]
+        house.start_worker(arguments=[*worker, tokens.path("machine")], state=os.path.join(house.root, "one"))
+        house.start_worker(arguments=[*worker, tokens.path("other")], state=os.path.join(house.root, "two"))
+
+        def connected():
+            listed = tokens.cli("ann", "workers", "-o", "json")
+            assert listed.returncode == 0, listed.stderr
+            return sorted(w["connected"] for w in json.loads(listed.stdout)["workers"])
+        eventually("both Workers are attached", lambda: connected() == [True, True])
+        trainctl = os.path.join(house.bin, "client/trainctl")
+        watch = subprocess.Popen(
+            [trainctl, "--server", house.server, "--tls", tokens.tls, "--token", tokens.path("eve"), "events", "mine",
+             "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=house.environment())
+        stream = http.client.HTTPSConnection("127.0.0.1", int(house.http.rsplit(":", 1)[1]), timeout=30,
+                                             context=tokens.context())
+        with open(tokens.path("eve")) as f:
+            stream.request("GET", "/v1/jobs/mine/events", headers={"Authorization": "Bearer " + f.read().strip()})
+        page = stream.getresponse()
+        assert page.status == 200 and page.readline() == b"retry: 2000\n", page.status
+        assert watch.poll() is None
+        traind(house, "token", "revoke", "machine", "--state", house.state)
+        traind(house, "token", "revoke", "eve", "--state", house.state)
+        eventually("the Worker whose token was revoked is cut off; the other is not",
+                   lambda: connected() == [False, True], 15)
+        eventually("the stream over HTTP ends", lambda: page.readline() == b"", 30)
+        _, said = watch.communicate(timeout=30)
+        assert watch.returncode != 0 and "revoked" in said, (watch.returncode, said)
+        assert "revoked" in log_of(house)
 
 
 main()
