@@ -16,7 +16,23 @@ run() {
   echo "# $*"
   "$@" || failed=1
 }
-failed=0
+# Starts a command beside the next ones: those that mostly wait. `together` waits for all and shows what they printed.
+beside() {
+  commands+=("$*")
+  "$@" >"$logs/${#commands[@]}" 2>&1 &
+  pids+=($!)
+}
+together() {
+  local i
+  for i in "${!pids[@]}"; do
+    wait "${pids[i]}" || failed=1
+    echo "# ${commands[i]}"
+    cat "$logs/$((i + 1))"
+  done
+}
+commands=() pids=() failed=0
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 mode=${1:?smoke, change, night, histories, kills or check}
 shift
 if [[ $mode != check ]]; then
@@ -38,8 +54,9 @@ case $mode in
     ;;
   night)
     run python3 $tests/checker_test.py
-    run python3 $tests/histories.py --runs 200 --seconds 20 --seed "$(date +%j)000"
-    run python3 $tests/histories.py --kills 5000
+    beside python3 $tests/histories.py --runs 200 --seconds 20 --seed "$(date +%j)000"
+    beside python3 $tests/histories.py --kills 5000
+    together
     run python3 tests/storage/storage_faults.py --every 1 --parallel 4 --cuts 200
     run tests/fuzz/run.sh --seconds 60
     ;;
