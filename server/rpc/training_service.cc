@@ -23,7 +23,7 @@ absl::Status ManyStreams(int most, absl::string_view whose) {
 template <typename Reply>
 ReplySink<Reply> SinkOf(grpc::ServerContext* context, const CallChecks& checks,
                         grpc::ServerWriter<Reply>* writer) {
-  const auto admitted = [context, checks, at = SystemClock().MonotonicNow()]() mutable {
+  auto admitted = [context, checks, at = SystemClock().MonotonicNow()]() mutable {
     const absl::Duration now = SystemClock().MonotonicNow();
     if (now < at + kRecheckStreams) return true;
     at = now;
@@ -338,7 +338,8 @@ grpc::Status TrainingService::FetchArtifact(grpc::ServerContext* context,
                                             grpc::ServerWriter<v1::FetchArtifactReply>* writer) {
   const auto caller = CallerOf(*context, checks_);
   if (!caller.ok()) return ToGrpcWithDetails(caller.status());
-  return ToGrpcWithDetails(calls_->FetchArtifact(*request, SinkOf(context, writer)));
+  return ToGrpcWithDetails(
+      calls_->FetchArtifact(*request, SinkOf(context, {checks_.gate, nullptr}, writer)));
 }
 
 }  // namespace traind

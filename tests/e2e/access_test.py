@@ -224,7 +224,7 @@ def _():
         def connected():
             listed = tokens.cli("ann", "workers", "-o", "json")
             assert listed.returncode == 0, listed.stderr
-            return sorted(w["connected"] for w in json.loads(listed.stdout)["workers"])
+            return sorted(w["connected"] for w in json.loads(listed.stdout))
         eventually("both Workers are attached", lambda: connected() == [True, True])
         trainctl = os.path.join(house.bin, "client/trainctl")
         watch = subprocess.Popen(

@@ -43,7 +43,7 @@ MAY_INCLUDE = {
     "common/data": ["common/base", "common/plain", "proto/plain"],
     "common/data/weights": ["common/base"],
     "common/metrics": ["common/base"],
-    "common/facts": [],
+    "common/facts": ["proto/plain"],
     "common/wire": ["common/base", "common/facts", "common/spec", "proto"],
     "common/publish": ["common/base", "common/data", "common/facts", "common/metrics", "proto/plain"],
     "common/search": ["common/base"],

@@ -53,7 +53,7 @@ def _():
 
 @case("States and reasons that alerts ask for are words of traind")
 def _():
-    words = set(re.findall(r'return "(\w+)"', read("server/domain/names.cc")))
+    words = set(re.findall(r"^  (?:JOB_STATE|JOB_END_REASON|TASK_STATE)_(\w+) = ", read("proto/job.proto"), re.MULTILINE))
     for expression in monitoring.expressions():
         asked = set(re.findall(r'\b(?:state|reason)="(\w+)"', expression))
         assert asked <= words, f"{expression}: {asked - words}"
