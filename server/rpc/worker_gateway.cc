@@ -198,6 +198,7 @@ void GrpcWorkerGateway::Take(const std::shared_ptr<Session>& session,
   switch (message.message_case()) {
     case v1::WorkerMessage::kHeartbeat:
       if (const absl::Status admitted = CheckAgain(*session); !admitted.ok()) {
+        Close(session);
         return session->End(Refuse(admitted));
       }
       ++heartbeats_;

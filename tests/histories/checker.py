@@ -55,6 +55,12 @@ class Checker:
         for line in self.calls:
             if line["job"] is not None:
                 self.of_job[line["job"]].append(line)
+        # Job -> what lists told of it, each as a line of its own. Looked up once: a long run has millions.
+        self.listed = collections.defaultdict(list)
+        for line in done(self.calls, "list"):
+            for job in line["output"]["jobs"]:
+                self.listed[job["id"]].append({"op": "list", "job": line["job"], "invoke": line["invoke"],
+                                               "return": line["return"], "output": job})
 
     def say(self, rule, line, text):
         """line: where it shows; None: in the whole."""
@@ -122,8 +128,7 @@ class Checker:
     def check_views(self, lines):
         """Versions grow; what is over stays so."""
         version, end, prediction = -1, None, None
-        lists = [dict(line, output=job) for line in done(self.calls, "list") for job in line["output"]["jobs"]
-                 if job["id"] == lines[0]["job"]]
+        lists = self.listed[lines[0]["job"]]
         for line, past in over_time(done(lines, "get", "finish", "cancel", "label") + lists):
             for told in (told["output"] for told in past):
                 version = max(version, told.get("version", -1))

@@ -11,8 +11,9 @@ FAULTS = ("kill traind", "kill trainworker", "kill trainrank", "kill trainprep",
 class Nemesis:
     """Strikes a house. One thread; the clients go on meanwhile."""
 
-    def __init__(self, house, history, chance):
-        self.house, self.history, self.chance = house, history, chance
+    def __init__(self, house, history, chance, arguments=()):
+        """arguments: with which traind is started again."""
+        self.house, self.history, self.chance, self.arguments = house, history, chance, arguments
         self.struck = {}  # fault -> how often it struck
 
     def strike(self, fault):
@@ -52,13 +53,13 @@ class Nemesis:
     def start(self):
         """Starts traind; the history tells how long it took until a call was answered."""
         def start():
-            self.house.start(limit_s=60)
+            self.house.start(*self.arguments, limit_s=60)
             return {"pid": self.house.daemon.pid}
         self.history.record("nemesis", "start", None, {}, start)
 
     def run(self, pause, faults=FAULTS, seconds=None, strikes=None):
         """For so many seconds, or until so many faults struck; between two of them is a pause of (least, most)."""
-        end, struck = time.monotonic() + (seconds or 3600), 0
+        end, struck = time.monotonic() + (seconds or 10 * strikes), 0
         while time.monotonic() < end and (strikes is None or struck < strikes):
             time.sleep(self.chance.uniform(*pause))
             fault = self.chance.choice(faults)
