@@ -403,9 +403,12 @@ void CheckSearch(const v1::JobSpec& spec, const std::string& type, const Add& ad
   const std::string& metric = spec.task().metric();
   const std::string own =
       metric.empty() && !type.empty() ? std::string(MetricName(DefaultMetricFor(type))) : metric;
-  if (!spec.search().metric().empty() && !own.empty() && spec.search().metric() != own) {
-    add("search.metric", absl::StrCat("'", Printable(spec.search().metric()),
-                                      "' is not the Job's metric, ", own, "; set task.metric"));
+  const std::string& asked = spec.search().metric();
+  if (!asked.empty() && !own.empty() && asked != own) {
+    add("search.metric", absl::StrCat("'", Printable(asked), "' is not the Job's metric, ", own,
+                                      "; set task.metric"));
+  } else if (const auto known = MetricByName(Printable(asked)); !asked.empty() && !known.ok()) {
+    add("search.metric", std::string(known.status().message()));
   }
   CheckSpace(spec, add);
 }

@@ -154,6 +154,12 @@ TEST(SearchRulesTest, ASearchNeedsABudgetAndTheJobsMetric) {
   spec = Searching();
   spec.mutable_search()->set_metric("auc");
   EXPECT_THAT(Errors(spec), HasSubstr("'auc' is not the Job's metric, accuracy; set task.metric"));
+  spec.mutable_task()->clear_type();  // nothing tells the Job's metric yet
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_search()->set_metric("rocauc");
+  EXPECT_THAT(Errors(spec), HasSubstr("search.metric unknown metric 'rocauc'; known: accuracy"));
+  spec = Searching();
+  spec.mutable_search()->set_metric("auc");
   spec.mutable_task()->set_metric("auc");
   EXPECT_EQ(Errors(spec), "");
   spec.mutable_train()->set_seeds(2);
