@@ -100,8 +100,8 @@ def _():
         ended = house.submit(house.spec(folds=2, epochs=1))["id"]
         house.wait(ended)
         running = house.submit(house.spec(folds=2, epochs=100000, budget="300s"))["id"]
-        waiting = house.submit(house.spec(folds=2, epochs=100000, budget="300s"))["id"]
         house.until(running, "a fold trains", lambda j: any(f["state"] == "RUNNING" for f in j["folds"]))
+        waiting = house.submit(house.spec(folds=2, epochs=100000, budget="300s"))["id"]
         house.until(waiting, "the second Job waits", lambda j: j["pending_reason"])
 
         read(house, "/v1/jobs")  # a call over HTTP, which is counted
