@@ -10,7 +10,12 @@ def _descriptors(name, proto, proto_deps):
         tools = ["@protobuf//:bin/protoc"],
     )
 
+# Makes the files, and the library of the enums, which are the first of `outs`.
 def _code(name, outs):
+    native.cc_library(
+        name = name + "_enums",
+        hdrs = [outs[0]],
+    )
     native.genrule(
         name = name + "_code",
         srcs = [name + ".descriptors.pb"],
@@ -32,10 +37,6 @@ def plain_structs(name, proto, proto_deps = [], deps = []):
     _descriptors(name, proto, proto_deps)
     _code(name, [name + "_enums.h", name + ".h", name + ".cc"])
     native.cc_library(
-        name = name + "_enums",
-        hdrs = [name + "_enums.h"],
-    )
-    native.cc_library(
         name = name,
         srcs = [name + ".cc"],
         hdrs = [name + ".h"],
@@ -56,7 +57,3 @@ def plain_enums(name, proto, proto_deps = []):
     """
     _descriptors(name, proto, proto_deps)
     _code(name, [name + "_enums.h"])
-    native.cc_library(
-        name = name + "_enums",
-        hdrs = [name + "_enums.h"],
-    )

@@ -33,9 +33,14 @@ def _():
         events = house.json("events", done)
         live = house.submit(house.spec(rows=3000, folds=2, budget="60s", train={"epochs": 100000}))["id"]
         house.until_saved(live)
+        token = [os.path.join(house.bin, "server/traind"), "token", "add", "ann", "--role", "user", "--state", house.state,
+                 "--out", os.path.join(house.root, "ann.token")]
+        subprocess.run(token, check=True, timeout=60, env=house.environment())
+        assert os.path.exists(os.path.join(house.state, "tokens"))
         backup = os.path.join(house.root, "backup")
         made = admin(house, "backup", "--state", house.state, backup)
         assert made.returncode == 0, made
+        assert not os.path.exists(os.path.join(backup, "tokens"))
         again = admin(house, "backup", "--state", house.state, backup)
         assert again.returncode == 1 and "not empty" in again.stderr, again
         in_backup = os.path.join(backup, os.path.relpath(house.results(done), house.state))
