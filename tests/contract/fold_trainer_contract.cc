@@ -158,13 +158,18 @@ TEST_P(FoldTrainerContractTest, AReplanEndsARunThatWouldNotEnd) {
 }
 
 TEST_P(FoldTrainerContractTest, AReplanGivesMoreEpochsToARunningFold) {
-  TaskProgram program(GetParam().path);
-  const int many = GetParam().many_epochs;
-  program.Say(Task(1, many));
-  ASSERT_TRUE(program.Await<rp::Started>().has_value());
-  program.Say(rp::Replan{1, many + 2, -1});
-  ASSERT_TRUE(program.Await<rp::Finished>().has_value());
-  EXPECT_EQ(program.Count<rp::Epoch>(), many + 2);
+  // On a busy machine a fold may end before it is told of more: the next one gets more epochs.
+  int many = GetParam().many_epochs, epochs = 0;
+  for (int i = 0; i < 4 && epochs != many + 2; ++i) {
+    if (i > 0) many *= 4;
+    TaskProgram program(GetParam().path);
+    program.Say(Task(1, many));
+    ASSERT_TRUE(program.Await<rp::Started>().has_value());
+    program.Say(rp::Replan{1, many + 2, -1});
+    ASSERT_TRUE(program.Await<rp::Finished>().has_value());
+    epochs = program.Count<rp::Epoch>();
+  }
+  EXPECT_EQ(epochs, many + 2);
 }
 
 TEST_P(FoldTrainerContractTest, AtItsStopTimeItPredictsWithWhatItHas) {
