@@ -112,6 +112,18 @@ void CheckClasses(const v1::DataSpec& data, const Add& add) {
   }
 }
 
+// Axes are there once.
+void CheckAxes(const google::protobuf::RepeatedPtrField<std::string>& axes, const char* field,
+               const Add& add) {
+  for (int i = 0; i < axes.size(); ++i) {
+    for (int k = 0; k < i; ++k) {
+      if (axes[k] == axes[i]) {
+        add(absl::StrCat(field, "[", i, "]"), absl::StrCat("'", axes[i], "' is there twice"));
+      }
+    }
+  }
+}
+
 void CheckPatchChanges(const v1::AugmentSpec& augment, const Add& add) {
   for (const auto& [field, is_there, use] :
        {std::make_tuple("flip", augment.flip(), "mirror: [width]"),
@@ -127,13 +139,7 @@ void CheckPatchChanges(const v1::AugmentSpec& augment, const Add& add) {
   if (augment.rand_augment() > 0) {
     add("train.augment.rand_augment", "is of images; volumes have mirror and intensity");
   }
-  for (int i = 0; i < augment.mirror_size(); ++i) {
-    for (int k = 0; k < i; ++k) {
-      if (augment.mirror(k) != augment.mirror(i)) continue;
-      add(absl::StrCat("train.augment.mirror[", i, "]"),
-          absl::StrCat("'", augment.mirror(i), "' is there twice"));
-    }
-  }
+  CheckAxes(augment.mirror(), "train.augment.mirror", add);
 }
 
 void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
@@ -151,6 +157,7 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
   if (image == mask) add("data.volume.mask", absl::StrCat("'", mask, "' is the volume, too"));
   CheckClasses(data, add);
   CheckPatchChanges(spec.train().augment(), add);
+  CheckAxes(spec.model().unet3d().mirror(), "model.unet3d.mirror", add);
   if (spec.predictions().ensemble() == "greedy") {
     add("predictions.ensemble", "'greedy' is not of masks; use mean or weighted");
   }

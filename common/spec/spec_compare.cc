@@ -64,6 +64,9 @@ v1::JobSpec GoOnFrom(v1::JobSpec source, const v1::JobSpec& spec) {
   if (spec.train().loss().weights_size() > 0) {
     source.mutable_train()->mutable_loss()->clear_weights();
   }
+  if (spec.model().unet3d().mirror_size() > 0) {
+    source.mutable_model()->mutable_unet3d()->clear_mirror();
+  }
   MergeSpec(spec, source);
   if (!source.model().has_automatic()) source.clear_trials();
   return source;

@@ -88,7 +88,8 @@ EpochWork OfVolumes(const v1::JobSpec& spec, const DataFile& train, const MediaL
   for (const int extent : spec.train().patches().size()) voxels *= extent;
   const double volumes = static_cast<double>(media.files) / (1 + kMasksPerVolume);
   return {static_cast<double>(train.bytes), volumes * spec.train().patches().per_volume(),
-          Unet3dMultiplications(voxels, /*channels=*/1, unet.base(), unet.levels())};
+          Unet3dMultiplications(voxels, /*channels=*/1, unet.base(), unet.levels()),
+          std::exp2(unet.mirror_size())};
 }
 
 // Counts full texts, because the number of rows is unknown; tokens of shorter texts are padding.

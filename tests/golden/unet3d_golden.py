@@ -19,19 +19,21 @@ LEARNING_RATE, MAX_NORM = 1e-3, 5.0
 
 
 class UNet3D(nn.Module):
-    def __init__(self, channels, base, levels, outputs=1):
+    def __init__(self, channels, base, levels, outputs=1, norm=nn.BatchNorm3d, deep=False):
         super().__init__()
 
         def block(i, o):
-            return nn.Sequential(nn.Conv3d(i, o, 3, padding=1, bias=False), nn.BatchNorm3d(o), nn.ReLU(),
-                                 nn.Conv3d(o, o, 3, padding=1, bias=False), nn.BatchNorm3d(o), nn.ReLU())
+            return nn.Sequential(nn.Conv3d(i, o, 3, padding=1, bias=False), norm(o, affine=True), nn.ReLU(),
+                                 nn.Conv3d(o, o, 3, padding=1, bias=False), norm(o, affine=True), nn.ReLU())
         ch = [base * 2 ** k for k in range(levels)]
         self.down = nn.ModuleList([block(channels if k == 0 else ch[k - 1], ch[k]) for k in range(levels)])
         self.up = nn.ModuleList([nn.ConvTranspose3d(ch[k + 1], ch[k], 2, stride=2) for k in range(levels - 1)])
         self.dec = nn.ModuleList([block(2 * ch[k], ch[k]) for k in range(levels - 1)])
         self.out = nn.Conv3d(base, outputs, 1)
+        if deep:  # an output of each further level on the way up
+            self.deep = nn.ModuleDict({str(k): nn.Conv3d(ch[k], outputs, 1) for k in range(1, levels - 1)})
         for m in self.modules():
-            if isinstance(m, nn.BatchNorm3d):  # 1 and 0 would hide swapped parameters
+            if isinstance(m, norm):  # 1 and 0 would hide swapped parameters
                 nn.init.uniform_(m.weight, 0.5, 1.5)
                 nn.init.normal_(m.bias, 0.0, 0.2)
 
@@ -40,9 +42,12 @@ class UNet3D(nn.Module):
         for k, b in enumerate(self.down):
             x = b(x if k == 0 else F.max_pool3d(x, 2))
             s.append(x)
+        deep = []
         for k in range(len(self.up) - 1, -1, -1):
             x = self.dec[k](torch.cat([self.up[k](x), s[k]], 1))
-        return self.out(x)
+            if k > 0 and self.training and hasattr(self, "deep"):
+                deep.insert(0, self.deep[str(k)](x))
+        return [self.out(x), *deep] if deep else self.out(x)
 
 
 def dice_bce(logit, m):

@@ -47,6 +47,23 @@ at::Tensor ForMembers(const at::Tensor& target, int64_t members) {
   return target.repeat(times);
 }
 
+// The loss of a network's outputs (Model::TrainingOutputs), each against the target at its extent:
+// the voxel at the beginning of each of its cells.
+at::Tensor LossOfLevels(const ObjectiveLoss& objective, const std::vector<at::Tensor>& outputs,
+                        at::Tensor target, int64_t reduction) {
+  at::Tensor sum = objective.Loss(outputs[0].to(at::kFloat), target, reduction);
+  double weight = 1, weights = 1;
+  for (size_t level = 1; level < outputs.size(); ++level) {
+    for (int64_t dim = 2; dim < target.dim(); ++dim) {
+      target = target.slice(dim, 0, std::nullopt, 2);
+    }
+    weight /= 2;
+    weights += weight;
+    sum = sum.add(objective.Loss(outputs[level].to(at::kFloat), target, reduction), weight);
+  }
+  return outputs.size() == 1 ? sum : sum.div(weights);
+}
+
 }  // namespace
 
 // body: what a fixed body made of the rows; undefined: the body is trained. Returns the mean loss
@@ -70,22 +87,25 @@ at::Tensor Learner::Impl::LossOf(const StepInput& input, const ResidentRows::Bat
     }
   }
   const Autocast autocast(device.type(), options.precision);
-  const at::Tensor output =
-      (body.defined() ? model->body()->Head(parameters.tensors(), inputs, body, /*training=*/true)
-                      : model->Forward(parameters.tensors(), inputs, /*training=*/true))
-          .to(at::kFloat);
+  const std::vector<at::Tensor> outputs =
+      body.defined() ? std::vector<at::Tensor>{model->body()->Head(parameters.tensors(), inputs,
+                                                                   body, /*training=*/true)}
+                     : model->TrainingOutputs(parameters.tensors(), inputs);
+  const auto loss_of = [&](const at::Tensor& wanted, int64_t reduction) {
+    return LossOfLevels(*objective, outputs, wanted, reduction);
+  };
   const at::Tensor target = ForMembers(batch.target, model->members());
   // The reducer divides by the number of ranks.
   const int world_size = options.group == nullptr ? 1 : options.group->world_size();
   if (input.rows == 0) {
     weight = 1;
-    return objective->Loss(output, target, at::Reduction::Sum);
+    return loss_of(target, at::Reduction::Sum);
   }
   weight = static_cast<double>(input.rows) * world_size / static_cast<double>(input.gang_rows);
-  const at::Tensor loss = objective->Loss(output, target, at::Reduction::Mean);
+  const at::Tensor loss = loss_of(target, at::Reduction::Mean);
   if (share == 1) return loss;
   const at::Tensor flipped = ForMembers(batch.target.flip({0}), model->members());
-  const at::Tensor other = objective->Loss(output, flipped, at::Reduction::Mean);
+  const at::Tensor other = loss_of(flipped, at::Reduction::Mean);
   return loss.mul(share).add(other, 1 - share);
 }
 

@@ -132,6 +132,26 @@ TEST(MediaRulesTest, VolumesAreSegmentedByAUnetInPatches) {
   EXPECT_FALSE(ResolveSpec(GoodSpec()).train().has_patches());
 }
 
+TEST(MediaRulesTest, AUnetHasTheNormOfItsBatchUnlessTheSpecNamesAnother) {
+  v1::JobSpec spec = VolumeSpec();
+  spec.mutable_model()->mutable_unet3d()->set_norm("instance");
+  EXPECT_EQ(Errors(spec), "");
+  EXPECT_EQ(ResolveSpec(spec).model().unet3d().norm(), "instance");
+  spec.mutable_model()->mutable_unet3d()->set_norm("group");
+  EXPECT_NE(Errors(spec).find("model.unet3d.norm"), std::string::npos) << Errors(spec);
+}
+
+TEST(MediaRulesTest, AxesOfMirroredPredictionsAreThereOnce) {
+  v1::JobSpec spec = VolumeSpec();
+  for (const char* axis : {"width", "depth", "width", "time"}) {
+    spec.mutable_model()->mutable_unet3d()->add_mirror(axis);
+  }
+  const std::string errors = Errors(spec);
+  EXPECT_NE(errors.find("model.unet3d.mirror[2] 'width' is there twice"), std::string::npos)
+      << errors;
+  EXPECT_NE(errors.find("model.unet3d.mirror[3]"), std::string::npos) << errors;
+}
+
 TEST(MediaRulesTest, WhatDoesNotFitVolumesIsRefused) {
   v1::JobSpec spec = VolumeSpec();
   spec.mutable_data()->set_target("y");

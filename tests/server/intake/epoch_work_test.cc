@@ -85,6 +85,15 @@ TEST(EpochWorkTest, AnswersBySeveralViewsTakeAsManyPassesByTheirPixels) {
   EXPECT_EQ(slow.step_s, fast.step_s);
 }
 
+TEST(EpochWorkTest, EachMirroredAxisDoublesThePassesOfVolumes) {
+  v1::JobSpec spec = SpecWith("unet3d");
+  EXPECT_EQ(EpochWorkOf(spec, Table(), {1000, 0}).views, 1);
+  for (const char* axis : {"depth", "height", "width"}) {
+    spec.mutable_model()->mutable_unet3d()->add_mirror(axis);
+  }
+  EXPECT_EQ(EpochWorkOf(spec, Table(), {1000, 0}).views, 8);
+}
+
 TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
   v1::JobSpec spec = SpecWith("lightgbm");
   const EpochWork usual = EpochWorkOf(spec, Table(), {});

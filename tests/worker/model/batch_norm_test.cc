@@ -18,6 +18,7 @@ namespace {
 struct Case {
   std::vector<int64_t> shape;
   bool add = false, relu = false;
+  bool instance = false;
 };
 
 // Returns the output, the gradients by x, added value, weight and bias, and
@@ -33,7 +34,9 @@ std::vector<at::Tensor> Outputs(const Case& c, at::ScalarType dtype, bool loops)
   const at::Tensor by = at::randn(c.shape).to(dtype).contiguous(format);
   BatchNorm norm{leaf(at::randn({channels})), leaf(at::randn({channels})), at::zeros({channels}),
                  at::ones({channels})};
-  const at::Tensor y = NormAddAct(norm, x, c.add ? added : at::Tensor(), c.relu, true, loops);
+  const at::Tensor y = c.instance
+                           ? InstanceNormAct(norm.weight, norm.bias, x, c.relu, loops)
+                           : NormAddAct(norm, x, c.add ? added : at::Tensor(), c.relu, true, loops);
   y.backward(by);
   std::vector<at::Tensor> all = {y.detach(),       x.grad(),          norm.weight.grad(),
                                  norm.bias.grad(), norm.running_mean, norm.running_var};
@@ -61,6 +64,37 @@ TEST(BatchNormTest, PassesAreThoseOfTheOperators) {
       ExpectAlike({{2, 8, 3, 4, 5}, add, relu}, at::kFloat, 5e-6);
       ExpectAlike({{9, 16, 20, 20}, add, relu}, at::kFloat, 5e-6);  // in several parts
     }
+  }
+}
+
+TEST(BatchNormTest, PassesOfAnInstanceNormAreThoseOfTheOperators) {
+  for (const bool relu : {false, true}) {
+    ExpectAlike({{3, 5, 3, 3}, false, relu, true}, at::kFloat, 5e-6);
+    ExpectAlike({{2, 8, 3, 4, 5}, false, relu, true}, at::kFloat, 5e-6);
+    ExpectAlike({{3, 4, 8, 20, 20}, false, relu, true}, at::kFloat, 5e-6);  // in several parts
+  }
+  ExpectAlike({{2, 8, 4, 6, 5}, false, true, true}, at::kBFloat16, 1.5e-2);
+}
+
+TEST(BatchNormTest, AnInstanceNormOfASingleValueIsItsBias) {
+  for (const bool loops : {false, true}) {
+    const at::Tensor x = (at::ones({2, 3, 1, 1, 1}) * 7)
+                             .contiguous(at::MemoryFormat::ChannelsLast3d)
+                             .set_requires_grad(true);
+    const at::Tensor y = InstanceNormAct(at::ones({3}) * 2, at::ones({3}) * 5, x, true, loops);
+    EXPECT_TRUE(y.equal(at::ones({2, 3, 1, 1, 1}) * 5));
+    y.sum().backward();
+    EXPECT_EQ(x.grad().abs().max().item<float>(), 0);
+  }
+}
+
+TEST(BatchNormTest, ASampleIsNormalisedTheSameBesideAnyOther) {
+  const at::Tensor x = at::randn({3, 4, 2, 5, 5}).contiguous(at::MemoryFormat::ChannelsLast3d);
+  const at::Tensor all = InstanceNormAct(at::ones({4}), at::zeros({4}), x, false, true);
+  for (int64_t i = 0; i < 3; ++i) {
+    const at::Tensor alone =
+        InstanceNormAct(at::ones({4}), at::zeros({4}), x.narrow(0, i, 1), false, true);
+    EXPECT_TRUE(alone.equal(all.narrow(0, i, 1)));
   }
 }
 

@@ -35,8 +35,10 @@ Case SetupOf(const std::string& architecture) {
   LearnerData& data = setup.data;
   options.objective.loss = LossKind::kMse;
   data.rows.rows = kRows;
-  if (architecture == "unet3d") {
-    options.model = ModelOf("unet3d");
+  if (architecture == "unet3d" || architecture == "supervised") {
+    options.model = architecture == "unet3d"
+                        ? ModelOf("unet3d")
+                        : ModelOf("unet3d", R"({"norm":"instance","deep_supervision":true})");
     options.shape.image = {1, 16, 64, 64};
     options.shape.outputs = 3;
     options.objective.loss = LossKind::kDiceCe;
@@ -134,12 +136,12 @@ TEST(RecomputeMemoryTest, ImagesTakeAtLeastThreeTenthsLess) { ExpectLess("cnn", 
 
 // Weights and running statistics are equal to the bit; a step updates the statistics once.
 TEST(RecomputeTest, ConvolutionsTrainTheSame) {
-  for (const std::string architecture : {"unet3d", "cnn"}) {
+  for (const std::string architecture : {"unet3d", "supervised", "cnn"}) {
     for (const bool loops : {true, false}) {
       std::map<std::string, std::vector<float>> slots[2];
       for (const bool recompute : {false, true}) {
         Case setup = SetupOf(architecture);
-        if (architecture == "unet3d") setup.options.shape.image = {1, 8, 16, 16};
+        if (architecture != "cnn") setup.options.shape.image = {1, 8, 16, 16};
         setup.data.rows.media = std::make_shared<MadeImages>(setup.options.shape.image);
         setup.options.optimizer.kind =
             OptimizerKind::kSgd;  // the difference of weights shows the gradients' length

@@ -5,7 +5,10 @@
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/instance_norm.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -102,8 +105,9 @@ void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, 
     NormSums(Rows<T>(x, row, m.width), shifts.data(), part, rows, m.width);
   });
   const auto count = static_cast<double>(x.numel() / m.channels);
-  float* const running_mean = norm.running_mean.mutable_data_ptr<float>();
-  float* const running_var = norm.running_var.mutable_data_ptr<float>();
+  const bool keeps_running = norm.running_mean.defined();
+  float* const running_mean = keeps_running ? norm.running_mean.mutable_data_ptr<float>() : nullptr;
+  float* const running_var = keeps_running ? norm.running_var.mutable_data_ptr<float>() : nullptr;
   for (int64_t j = 0; j < m.channels; ++j) {
     const double from_shift = sums[static_cast<size_t>(j)] / count;
     const double square = sums[static_cast<size_t>(m.channels + j)] / count;
@@ -116,6 +120,7 @@ void Forward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, 
         static_cast<float>(norm.bias.const_data_ptr<float>()[j] - mean * factor);
     values[kMean * m.channels + j] = static_cast<float>(mean);
     values[kInverse * m.channels + j] = static_cast<float>(inverse);
+    if (!keeps_running) continue;
     const auto mix = [](float old, double now) {
       return static_cast<float>((1 - BatchNorm::kMomentum) * old + BatchNorm::kMomentum * now);
     };
@@ -178,16 +183,27 @@ void Backward(const at::Tensor& x, const at::Tensor& y, bool relu, const at::Ten
   });
 }
 
-// REQUIRES: x is in channels-last order, with more than one value per channel.
-// saved: x, the statistics, and the result where the backward pass reads it.
-at::Tensor NormForward(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
-                       Tensors& saved) {
+// What is normalised together: the whole batch, or each sample by itself.
+struct Groups {
+  Groups(const at::Tensor& x, bool each_sample) : count(each_sample ? x.size(0) : 1) {}
+  at::Tensor Of(const at::Tensor& all, int64_t group) const {
+    return count == 1 || !all.defined() ? all : all.narrow(0, group, 1);
+  }
+
+  int64_t count;
+};
+
+// REQUIRES: x is in channels-last order, with more than one value per channel unless there are no
+// running statistics.
+// saved: x, the statistics [groups, 4, C], and the result where the backward pass reads it.
+at::Tensor NormForward(const BatchNorm& norm, const Groups& groups, const at::Tensor& x,
+                       const at::Tensor& add, bool relu, Tensors& saved) {
   const at::Tensor y = at::empty_like(x);
-  const at::Tensor statistics = at::empty({kStatistics, x.size(1)}, norm.weight.options());
-  if (x.scalar_type() == at::kBFloat16) {
-    Forward<Bf16>(norm, x, add, relu, statistics, y);
-  } else {
-    Forward<float>(norm, x, add, relu, statistics, y);
+  const at::Tensor statistics =
+      at::empty({groups.count, kStatistics, x.size(1)}, norm.weight.options());
+  for (int64_t g = 0; g < groups.count; ++g) {
+    const auto run = x.scalar_type() == at::kBFloat16 ? Forward<Bf16> : Forward<float>;
+    run(norm, groups.Of(x, g), groups.Of(add, g), relu, statistics[g], groups.Of(y, g));
   }
   const bool needs_y = add.defined() && relu;
   saved = {x, statistics, needs_y ? y : at::Tensor()};
@@ -195,38 +211,46 @@ at::Tensor NormForward(const BatchNorm& norm, const at::Tensor& x, const at::Ten
 }
 
 // Returns the gradients of x, weight, bias and, if something was added, of that.
-Tensors NormGradients(const Tensors& saved, const at::Tensor& gradient, bool added, bool relu) {
-  const at::Tensor &x = saved[0], &statistics = saved[1], &y = saved[2];
+Tensors NormGradients(const Tensors& saved, const Groups& groups, const at::Tensor& gradient,
+                      bool added, bool relu) {
+  const at::Tensor &x = saved[0], &statistics = saved[1];
+  const at::Tensor& y = saved[2].defined() ? saved[2] : x;
   const at::Tensor dy = gradient.to(x.scalar_type()).contiguous(x.suggest_memory_format());
   const at::Tensor dx = at::empty_like(x);
   const at::Tensor d_add = added ? at::empty_like(x) : at::Tensor();
-  const at::Tensor d_weight = at::empty({x.size(1)}, statistics.options());
+  const at::Tensor d_weight = at::empty({groups.count, x.size(1)}, statistics.options());
   const at::Tensor d_bias = at::empty_like(d_weight);
-  if (x.scalar_type() == at::kBFloat16) {
-    Backward<Bf16>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
-  } else {
-    Backward<float>(x, y.defined() ? y : x, relu, statistics, dy, d_add, dx, d_weight, d_bias);
+  for (int64_t g = 0; g < groups.count; ++g) {
+    const auto run = x.scalar_type() == at::kBFloat16 ? Backward<Bf16> : Backward<float>;
+    run(groups.Of(x, g), groups.Of(y, g), relu, statistics[g], groups.Of(dy, g),
+        groups.Of(d_add, g), groups.Of(dx, g), d_weight[g], d_bias[g]);
   }
-  Tensors all = {dx, d_weight, d_bias};
+  Tensors all = {dx, groups.count == 1 ? d_weight[0] : d_weight.sum(0),
+                 groups.count == 1 ? d_bias[0] : d_bias.sum(0)};
   if (added) all.push_back(d_add);
   return all;
 }
 
-at::Tensor NormInLoops(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add,
-                       bool relu) {
+at::Tensor NormInLoops(const BatchNorm& norm, const Groups& groups, const at::Tensor& x,
+                       const at::Tensor& add, bool relu) {
   const bool added = add.defined();
   Tensors inputs = {x, norm.weight, norm.bias};
   if (added) inputs.push_back(add);
   CustomGradient function;
-  function.forward = [norm, added, relu](const Tensors& given, Tensors& saved) {
+  function.forward = [norm, groups, added, relu](const Tensors& given, Tensors& saved) {
     const BatchNorm own{given[1], given[2], norm.running_mean, norm.running_var};
-    return NormForward(own, given[0], added ? given[3] : at::Tensor(), relu, saved);
+    return NormForward(own, groups, given[0], added ? given[3] : at::Tensor(), relu, saved);
   };
-  function.backward = [added, relu](const Tensors& saved, const at::Tensor& gradient,
-                                    const std::vector<bool>&) {
-    return NormGradients(saved, gradient, added, relu);
+  function.backward = [groups, added, relu](const Tensors& saved, const at::Tensor& gradient,
+                                            const std::vector<bool>&) {
+    return NormGradients(saved, groups, gradient, added, relu);
   };
   return Apply(std::move(function), inputs);
+}
+
+bool FitsLoops(const at::Tensor& x) {
+  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  return known && x.is_cpu() && HasChannelsLast(x);
 }
 
 }  // namespace
@@ -234,16 +258,32 @@ at::Tensor NormInLoops(const BatchNorm& norm, const at::Tensor& x, const at::Ten
 at::Tensor NormAddAct(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
                       bool training, bool loops) {
   const bool has_statistics = training && x.numel() > x.size(1);
-  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
   const bool alike =
       !add.defined() || (add.scalar_type() == x.scalar_type() && HasChannelsLast(add));
-  if (loops && has_statistics && known && alike && x.is_cpu() && HasChannelsLast(x)) {
-    return NormInLoops(norm, x, add, relu);
+  if (loops && has_statistics && alike && FitsLoops(x)) {
+    return NormInLoops(norm, Groups(x, /*each_sample=*/false), x, add, relu);
   }
   at::Tensor y =
       at::batch_norm(x, norm.weight, norm.bias, norm.running_mean, norm.running_var, has_statistics,
                      BatchNorm::kMomentum, BatchNorm::kEps, /*cudnn_enabled=*/true);
   if (add.defined()) y = y.add_(add);
+  return relu ? at::relu_(y) : y;
+}
+
+at::Tensor InstanceNormAct(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& x,
+                           bool relu, bool loops) {
+  if (loops && x.numel() > 0 && FitsLoops(x)) {
+    const BatchNorm norm{weight, bias, at::Tensor(), at::Tensor()};
+    return NormInLoops(norm, Groups(x, /*each_sample=*/true), x, at::Tensor(), relu);
+  }
+  // Of no samples batch_norm gives no values, too, and gradients of zero.
+  at::Tensor y = x.numel() > 0
+                     ? at::instance_norm(x, weight, bias, {}, {}, /*use_input_stats=*/true,
+                                         BatchNorm::kMomentum, BatchNorm::kEps,
+                                         /*cudnn_enabled=*/true)
+                     : at::batch_norm(x, weight, bias, at::zeros_like(bias), at::ones_like(bias),
+                                      /*training=*/false, BatchNorm::kMomentum, BatchNorm::kEps,
+                                      /*cudnn_enabled=*/true);
   return relu ? at::relu_(y) : y;
 }
 

@@ -1,4 +1,5 @@
-// Batch normalisation (Ioffe, Szegedy 2015) and the operations that follow it, under autograd.
+// Batch normalisation (Ioffe, Szegedy 2015), instance normalisation (Ulyanov et al. 2016) and the
+// operations that follow them, under autograd.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,5 +26,12 @@ struct BatchNorm {
 // Threads: as autograd's. Errors: torch's exceptions.
 at::Tensor NormAddAct(const BatchNorm& norm, const at::Tensor& x, const at::Tensor& add, bool relu,
                       bool training, bool loops);
+
+// Returns act(norm(x)), where each channel of each sample is normalised by its own mean and
+// variance, in training and in predictions. x: [B, C, ...]; weight and bias: [C] float32. A channel
+// of a single value becomes its bias. relu, loops: as above.
+// Threads: as autograd's. Errors: torch's exceptions.
+at::Tensor InstanceNormAct(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& x,
+                           bool relu, bool loops);
 
 }  // namespace traind

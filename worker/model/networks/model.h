@@ -39,6 +39,13 @@ class Model {
   // B may be 0. weights has one tensor per declared parameter, in the order of declaration.
   virtual at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                              bool training) const = 0;
+  // What is trained: the output of Forward(training = true), and with deep supervision those of
+  // lower levels behind it, each of half the extent of the one before. The loss of each level
+  // counts half as much as that of the one before.
+  virtual std::vector<at::Tensor> TrainingOutputs(const std::vector<at::Tensor>& weights,
+                                                  const Inputs& inputs) const {
+    return {Forward(weights, inputs, /*training=*/true)};
+  }
   // The number of predictions that the model makes for a sample. It is trained on the mean of their
   // losses, and the mean of their answers is its answer.
   virtual int64_t members() const { return 1; }

@@ -6,6 +6,7 @@
 #include <ATen/ops/max_pool3d.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -27,15 +28,18 @@ Initial ConvolutionStart(int64_t fan_in) {
   return {Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(fan_in)), -1};
 }
 
-// A convolution, its batch norm and a ReLU.
+// A convolution, its norm and a ReLU.
 struct Unit {
-  Unit(const std::string& name, int first, int64_t in, int64_t out, Parameters& parameters) {
+  Unit(const std::string& name, int first, int64_t in, int64_t out, bool by_instance,
+       Parameters& parameters)
+      : instance(by_instance) {
     const auto named = [&](int offset, const char* what) {
       return absl::StrCat(name, ".", first + offset, ".", what);
     };
     weight = parameters.Declare(named(0, "weight"), {out, in, 3, 3, 3}, ConvolutionStart(27 * in));
     norm_weight = parameters.Declare(named(1, "weight"), {out}, {Initial::Kind::kConstant, 1, -1});
     norm_bias = parameters.Declare(named(1, "bias"), {out}, {Initial::Kind::kConstant, 0, -1});
+    if (instance) return;
     mean = parameters.DeclareBuffer(named(1, "running_mean"), {out}, 0);
     variance = parameters.DeclareBuffer(named(1, "running_var"), {out}, 1);
   }
@@ -45,21 +49,30 @@ struct Unit {
     // With a single channel the memory order of the output is ambiguous, so it is set here.
     const at::Tensor y =
         at::conv3d(x, weights[weight], {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast3d);
+    if (instance) {
+      return InstanceNormAct(weights[norm_weight], weights[norm_bias], y, /*relu=*/true,
+                             mode.loops);
+    }
     const BatchNorm norm{weights[norm_weight], weights[norm_bias], weights[mean],
                          weights[variance]};
     return NormAddAct(norm, y, {}, /*relu=*/true, mode.training, mode.loops);
   }
 
   void AddPlaces(std::vector<size_t>& places) const {
-    for (const size_t at : {weight, norm_weight, norm_bias, mean, variance}) places.push_back(at);
+    places.insert(places.end(), {weight, norm_weight, norm_bias});
+    if (!instance) places.insert(places.end(), {mean, variance});
   }
 
-  size_t weight = 0, norm_weight = 0, norm_bias = 0, mean = 0, variance = 0;
+  bool instance;
+  size_t weight = 0, norm_weight = 0, norm_bias = 0;
+  size_t mean = 0, variance = 0;  // of a batch norm
 };
 
 struct LevelBlock {
-  LevelBlock(const std::string& name, int64_t in, int64_t out, Parameters& parameters)
-      : first(name, 0, in, out, parameters), second(name, 3, out, out, parameters) {}
+  LevelBlock(const std::string& name, int64_t in, int64_t out, bool instance,
+             Parameters& parameters)
+      : first(name, 0, in, out, instance, parameters),
+        second(name, 3, out, out, instance, parameters) {}
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const PassMode& mode) const {
@@ -74,55 +87,68 @@ struct LevelBlock {
   Unit first, second;
 };
 
+struct Affine {
+  size_t weight = 0, bias = 0;
+};
+
 class Unet3d final : public Model {
  public:
-  Unet3d(const plain::Unet3dSpec& spec, const ModelShape& shape, Parameters& parameters) {
+  Unet3d(const plain::Unet3dSpec& spec, const ModelShape& shape, Parameters& parameters)
+      : mirrored_(MirroredDims(spec.mirror)) {
     const int64_t base = spec.base, levels = spec.levels;
+    const bool instance = spec.norm == "instance";
     const auto channels = [base](int64_t level) { return base << level; };
     for (int64_t k = 0; k < levels; ++k) {
       down_.emplace_back(absl::StrCat("down.", k), k == 0 ? shape.image[0] : channels(k - 1),
-                         channels(k), parameters);
+                         channels(k), instance, parameters);
+    }
+    const auto affine = [&](const std::string& name, std::vector<int64_t> weight, int64_t bias,
+                            const Initial& start) -> Affine {
+      return {parameters.Declare(absl::StrCat(name, ".weight"), std::move(weight), start),
+              parameters.Declare(absl::StrCat(name, ".bias"), {bias}, start)};
+    };
+    for (int64_t k = 0; k + 1 < levels; ++k) {
+      up_.push_back(affine(absl::StrCat("up.", k), {channels(k + 1), channels(k), 2, 2, 2},
+                           channels(k), ConvolutionStart(8 * channels(k))));
     }
     for (int64_t k = 0; k + 1 < levels; ++k) {
-      const Initial start = ConvolutionStart(8 * channels(k));
-      up_.push_back({parameters.Declare(absl::StrCat("up.", k, ".weight"),
-                                        {channels(k + 1), channels(k), 2, 2, 2}, start),
-                     parameters.Declare(absl::StrCat("up.", k, ".bias"), {channels(k)}, start)});
+      decode_.emplace_back(absl::StrCat("dec.", k), 2 * channels(k), channels(k), instance,
+                           parameters);
     }
-    for (int64_t k = 0; k + 1 < levels; ++k) {
-      decode_.emplace_back(absl::StrCat("dec.", k), 2 * channels(k), channels(k), parameters);
+    const int64_t heads = spec.deep_supervision ? std::max<int64_t>(1, levels - 1) : 1;
+    for (int64_t k = 0; k < heads; ++k) {
+      heads_.push_back(affine(k == 0 ? "out" : absl::StrCat("deep.", k),
+                              {shape.outputs, channels(k), 1, 1, 1}, shape.outputs,
+                              ConvolutionStart(channels(k))));
     }
-    const Initial start = ConvolutionStart(base);
-    head_weight_ = parameters.Declare("out.weight", {shape.outputs, base, 1, 1, 1}, start);
-    head_bias_ = parameters.Declare("out.bias", {shape.outputs}, start);
   }
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
-    const PassMode mode{training, loops_};
-    std::vector<at::Tensor> levels;
-    at::Tensor x = inputs.image;  // [B, C, D, H, W]
-    const auto run = [&](const Part& part, const std::vector<size_t>& used,
-                         std::vector<at::Tensor> inputs) {
-      return training && recompute_ ? RecomputedPart(part, weights, used, std::move(inputs))
-                                    : part(weights, inputs);
-    };
-    for (size_t k = 0; k < down_.size(); ++k) {
-      x = run(
-          [this, k, mode](const auto& own, const auto& in) { return Down(k, own, in[0], mode); },
-          down_[k].Places(), {x});
-      levels.push_back(x);
+    if (training) return Head(0, weights, Levels(weights, inputs.image, training)[0]);
+    at::Tensor sum;
+    // A bit of `view` for each axis along which it is mirrored.
+    for (size_t view = 0; view < size_t{1} << mirrored_.size(); ++view) {
+      std::vector<int64_t> dims;
+      for (size_t i = 0; i < mirrored_.size(); ++i) {
+        if ((view >> i & 1) != 0) dims.push_back(mirrored_[i]);
+      }
+      const auto flip = [&dims](const at::Tensor& x) { return dims.empty() ? x : x.flip(dims); };
+      const at::Tensor seen = dims.empty()
+                                  ? inputs.image
+                                  : flip(inputs.image).contiguous(at::MemoryFormat::ChannelsLast3d);
+      const at::Tensor answer = flip(Head(0, weights, Levels(weights, seen, training)[0]));
+      sum = sum.defined() ? sum.add(answer) : answer;
     }
-    for (size_t k = up_.size(); k-- > 0;) {
-      std::vector<size_t> used = decode_[k].Places();
-      used.insert(used.end(), {up_[k].weight, up_[k].bias});
-      x = run(
-          [this, k, mode](const auto& own, const auto& in) {
-            return Up(k, own, /*level=*/in[0], /*below=*/in[1], mode);
-          },
-          used, {levels[k], x});
-    }
-    return at::conv3d(x, weights[head_weight_], weights[head_bias_]);
+    return mirrored_.empty() ? sum : sum.div(static_cast<double>(size_t{1} << mirrored_.size()));
+  }
+
+  std::vector<at::Tensor> TrainingOutputs(const std::vector<at::Tensor>& weights,
+                                          const Inputs& inputs) const override {
+    const std::vector<at::Tensor> levels = Levels(weights, inputs.image, /*training=*/true);
+    std::vector<at::Tensor> outputs;
+    for (size_t k = 0; k < heads_.size(); ++k) outputs.push_back(Head(k, weights, levels[k]));
+    return outputs;
   }
 
   bool SetRecompute(bool on) override {
@@ -132,9 +158,46 @@ class Unet3d final : public Model {
   void UseLoops(bool on) override { loops_ = on; }
 
  private:
-  struct UpWeights {
-    size_t weight = 0, bias = 0;
-  };
+  // The dimensions of [B, C, D, H, W] that the axes name.
+  static std::vector<int64_t> MirroredDims(const std::vector<std::string>& axes) {
+    std::vector<int64_t> dims;
+    for (const std::string& axis : axes) {
+      dims.push_back(axis == "depth" ? 2 : axis == "height" ? 3 : 4);
+    }
+    return dims;
+  }
+
+  at::Tensor Head(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& level) const {
+    return at::conv3d(level, weights[heads_[k].weight], weights[heads_[k].bias]);
+  }
+
+  // Returns the features of each level on the way up, largest extent first, the lowest one being
+  // the end of the way down. image: [B, C, D, H, W].
+  std::vector<at::Tensor> Levels(const std::vector<at::Tensor>& weights, const at::Tensor& image,
+                                 bool training) const {
+    const PassMode mode{training, loops_};
+    std::vector<at::Tensor> levels;
+    const auto run = [&](const Part& part, const std::vector<size_t>& used,
+                         std::vector<at::Tensor> inputs) {
+      return training && recompute_ ? RecomputedPart(part, weights, used, std::move(inputs))
+                                    : part(weights, inputs);
+    };
+    for (size_t k = 0; k < down_.size(); ++k) {
+      levels.push_back(run(
+          [this, k, mode](const auto& own, const auto& in) { return Down(k, own, in[0], mode); },
+          down_[k].Places(), {k == 0 ? image : levels.back()}));
+    }
+    for (size_t k = up_.size(); k-- > 0;) {
+      std::vector<size_t> used = decode_[k].Places();
+      used.insert(used.end(), {up_[k].weight, up_[k].bias});
+      levels[k] = run(
+          [this, k, mode](const auto& own, const auto& in) {
+            return Up(k, own, /*level=*/in[0], /*below=*/in[1], mode);
+          },
+          used, {levels[k], levels[k + 1]});
+    }
+    return levels;
+  }
 
   // above: the output of the level above; for the first level the volume itself.
   at::Tensor Down(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& above,
@@ -152,8 +215,9 @@ class Unet3d final : public Model {
   }
 
   std::vector<LevelBlock> down_, decode_;  // [levels], [levels - 1], largest extent first
-  std::vector<UpWeights> up_;
-  size_t head_weight_ = 0, head_bias_ = 0;
+  std::vector<Affine> up_;
+  std::vector<Affine> heads_;  // [1]; with deep supervision one for each level on the way up
+  const std::vector<int64_t> mirrored_;  // dimensions, in predictions
   bool loops_ = true, recompute_ = false;
 };
 
