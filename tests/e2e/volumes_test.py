@@ -68,6 +68,23 @@ def _():
                 assert abs(sum(voxels) / len(voxels) - float(row[1])) < 1e-5, row
 
 
+@case("The norm of each sample, outputs of lower levels and mirror images: a killed fold goes on, and its answers are good",
+      limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        network = {"base": 4, "levels": 2, "norm": "instance", "deep_supervision": True, "mirror": ["height", "width"]}
+        job = house.submit(spec(house, model={"unet3d": network}))
+        house.until_saved(job["id"], 60)
+        house.kill(min(house.processes("trainrank")))
+        job = house.wait(job["id"], 100)
+        assert job["state"] == "SUCCEEDED", job
+        house.check_resumed(job)
+        scores = job["scores"]
+        assert scores["floor"] < 0.5 < scores["oof"] and scores["test"] > scores["floor"], scores
+
+
 @case("Two classes: masks of 0 to 2, shares of each, the folds' mean, a rerun takes the folds over", limit_s=150)
 def _():
     with House(slots=2) as house:
@@ -164,6 +181,10 @@ def _():
         wrong["train"]["augment"] = {"crop": 0.1}
         result = house.cli("submit", "-f", house.write_spec(wrong))
         assert result.returncode != 0 and "train.augment.crop is of images" in result.stderr, result.stderr
+        wrong = spec(house)
+        wrong["model"]["unet3d"] = {"mirror": ["depth", "depth"]}
+        result = house.cli("submit", "-f", house.write_spec(wrong))
+        assert result.returncode != 0 and "model.unet3d.mirror[1]" in result.stderr, result.stderr
 
 
 main()
