@@ -74,8 +74,9 @@ def _():
     with House(slots=2) as house:
         house.start()
         make_volumes(house)
-        network = {"base": 4, "levels": 2, "norm": "instance", "deep_supervision": True, "mirror": ["height", "width"]}
-        job = house.submit(spec(house, model={"unet3d": network}))
+        network = {"base": 4, "levels": 3, "norm": "instance", "deep_supervision": True, "mirror": ["height", "width"]}
+        train = {**spec(house)["train"], "epochs": 30}
+        job = house.submit(spec(house, model={"unet3d": network}, train=train))
         house.until_saved(job["id"], 60)
         house.kill(min(house.processes("trainrank")))
         job = house.wait(job["id"], 100)
