@@ -43,7 +43,8 @@
 //       ended                     once the Job is over: nobody publishes for it any more
 //       end.json, end-told        the Job as it ended, and whether --on-end has been told
 //       prediction-<n>/predictions.csv, manifest.json; on request predictions.npy or .zip; for
-//                                 volumes masks/<id>.npy or .tiff, and predictions.zip of them
+//                                 volumes masks/<id>.npy, .tiff or .nii.gz, and predictions.zip of
+//                                 them
 //       current                   symlink to the standing prediction-<n>
 //
 // C is the number of classes (probabilities; each row sums to 1), or of targets in regression and

@@ -43,6 +43,17 @@ static std::vector<float> SharesOf(const std::vector<int64_t>& voxels, int64_t a
   return shares;
 }
 
+MaskForm MaskFormOf(const std::string& name, const VolumeSet& set) {
+  if (name == "npy") return MaskForm::kNpy;
+  if (name == "tiff") return MaskForm::kTiff;
+  if (name == "nifti") return MaskForm::kNifti;
+  const auto volumes = set.volumes(Split::kTest);
+  const bool nifti = std::all_of(volumes.begin(), volumes.end(), [](const StoredVolume& volume) {
+    return volume.geometry.has_value();
+  });
+  return nifti ? MaskForm::kNifti : MaskForm::kNpy;
+}
+
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
                                      const JoinedValues& values) {
@@ -56,11 +67,10 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
   std::vector<float> of_slice;  // [H, W, width]
   for (size_t row = 0; row < volumes.size(); ++row) {
     const VolumeShape& shape = volumes[row].shape;
-    files.names.push_back(
-        absl::StrCat(kMasksDir, "/", names[row], form == MaskForm::kTiff ? ".tiff" : ".npy"));
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<MaskWriter> writer,
-        MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), form, shape));
+    files.names.push_back(absl::StrCat(kMasksDir, "/", names[row], MaskEnding(form)));
+    ASSIGN_OR_RETURN(const std::unique_ptr<MaskWriter> writer,
+                     MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), form, shape,
+                                        volumes[row].geometry.value_or(NiftiGeometry())));
     slice.resize(static_cast<size_t>(shape.height * shape.width));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
     for (int64_t z = 0; z < shape.depth; ++z) {

@@ -14,7 +14,8 @@
 namespace traind {
 
 struct MaskFiles {
-  std::vector<std::string> names;  // masks/<id>.npy or .tiff, in the order of the test volumes
+  std::vector<std::string>
+      names;  // masks/<id>.npy, .tiff or .nii.gz, in the order of the test volumes
   // [test volumes][1, or 1 + classes]: the foreground's share of the voxels and, with several
   // classes, each class's share.
   std::vector<std::vector<float>> shares;
@@ -23,6 +24,10 @@ struct MaskFiles {
 // Returns a unique file name for each row: its id, in which every character except letters, digits,
 // '-', '_' and '.' becomes '_'. Without ids it is the row's number.
 std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t rows);
+
+// Returns the form that is asked for by its name in the spec. Empty: that of the test volumes if
+// all of them are NIfTI, else NPY.
+MaskForm MaskFormOf(const std::string& name, const VolumeSet& set);
 
 // Writes the mask of each test volume into `folder`, with the labels of LabelOf
 // (common/data/volume/overlap.h). values: [voxels of all test volumes, set.values()], read slice by

@@ -39,7 +39,7 @@ PredictionForm FormOf(const plain::PredictionsSpec& spec) {
   form.ensemble = EnsembleByName(spec.ensemble);
   form.format = FileFormatByName(spec.format);
   form.probabilities = spec.probabilities;
-  form.tiff_masks = spec.masks == "tiff";
+  form.masks = spec.masks.value_or("");
   form.quantiles = spec.quantiles;
   return form;
 }
@@ -50,8 +50,8 @@ absl::Status WritePredictionForm(const std::string& state_dir, const std::string
   Json json = {{"format", 1},
                {"ensemble", EnsembleName(form.ensemble)},
                {"file_format", FormatName(form.format)},
-               {"probabilities", form.probabilities},
-               {"tiff_masks", form.tiff_masks}};
+               {"probabilities", form.probabilities}};
+  if (!form.masks.empty()) json["masks"] = form.masks;
   if (!form.quantiles.empty()) json["quantiles"] = form.quantiles;
   return WriteFileDurably(absl::StrCat(state_dir, "/", PredictionFormPath(job)),
                           json.dump(1) + "\n");
@@ -77,7 +77,11 @@ absl::StatusOr<PredictionForm> ReadPredictionForm(const std::string& state_dir,
   form.ensemble = EnsembleByName(json["ensemble"].get<std::string>());
   form.format = FileFormatByName(json["file_format"].get<std::string>());
   form.probabilities = json["probabilities"].get<bool>();
-  form.tiff_masks = is("tiff_masks", is_flag) && json["tiff_masks"].get<bool>();
+  if (is("masks", is_text)) {
+    form.masks = json["masks"].get<std::string>();
+  } else if (is("tiff_masks", is_flag) && json["tiff_masks"].get<bool>()) {
+    form.masks = "tiff";  // as earlier versions wrote it
+  }
   if (json.contains("quantiles")) {
     for (const Json& level : json["quantiles"]) {
       if (!level.is_number()) return absl::DataLossError(absl::StrCat(path, " is damaged"));

@@ -18,12 +18,12 @@ struct PredictionForm {
   EnsembleKind ensemble = EnsembleKind::kMean;
   FileFormat format = FileFormat::kCsv;
   bool probabilities = true;           // as columns of predictions.csv
-  bool tiff_masks = false;             // for volumes: TIFF instead of NPY
+  std::string masks = {};              // for volumes: as the spec has it; empty: see MaskFormOf
   std::vector<double> quantiles = {};  // levels of the columns of quantiles, ascending
 
   bool plain() const {
     return ensemble == EnsembleKind::kMean && format == FileFormat::kCsv && probabilities &&
-           !tiff_masks && quantiles.empty();
+           masks.empty() && quantiles.empty();
   }
 };
 

@@ -421,7 +421,7 @@ absl::Status WriteMaskFiles(const PublishRequest& request, const ScoringData& sc
       PredictionWriter::Begin(request.state_dir, request.job, columns, form, scoring.test_rows()));
   const std::vector<std::string> ids = scoring.table->TestIds();
   ASSIGN_OR_RETURN(const MaskFiles masks,
-                   WriteMasks(writer->folder(), form.tiff_masks ? MaskForm::kTiff : MaskForm::kNpy,
+                   WriteMasks(writer->folder(), MaskFormOf(form.masks, *scoring.volumes),
                               *scoring.volumes, ids, values));
   for (size_t row = 0; row < masks.shares.size(); ++row) {
     RETURN_IF_ERROR(

@@ -1,6 +1,7 @@
 """Volumes: trained by a gang that loses a Rank, predicted as masks; files that are wrong are named."""
 import ast
 import glob
+import gzip
 import os
 import struct
 import subprocess
@@ -39,6 +40,59 @@ def npy(data):
     assert data[:6] == b"\x93NUMPY", data[:6]
     size = struct.unpack("<H", data[8:10])[0]
     return ast.literal_eval(data[10:10 + size].decode()), data[10 + size:]
+
+
+SPACING, SROW = (0.75, 0.5, 2.5), (-0.75, 0, 0, 7, 0, 0.5, 0, -3, 0, 0, 2.5, 11)
+
+
+def as_nifti(house):
+    """Every array of the volumes' folder becomes a NIfTI file, and the tables name those."""
+    folder = os.path.join(house.data, "volumes")
+    kinds = {"|u1": (2, 8), "<f4": (16, 32), "<i2": (4, 16)}
+    for path in glob.glob(os.path.join(folder, "*.npy")):
+        with open(path, "rb") as f:
+            header, values = npy(f.read())
+        depth, height, width = header["shape"]
+        nifti = bytearray(352)
+        struct.pack_into("<i", nifti, 0, 348)
+        struct.pack_into("<8h", nifti, 40, 3, width, height, depth, 1, 1, 1, 1)
+        struct.pack_into("<2h", nifti, 70, *kinds[header["descr"]])
+        struct.pack_into("<4f", nifti, 76, 1, *SPACING)
+        struct.pack_into("<f", nifti, 108, 352)
+        struct.pack_into("<2h", nifti, 252, 0, 1)
+        struct.pack_into("<12f", nifti, 280, *SROW)
+        nifti[344:348] = b"n+1\0"
+        with gzip.open(path[:-len(".npy")] + ".nii.gz", "wb") as f:
+            f.write(bytes(nifti) + values)
+        os.remove(path)
+    for table in ("train.csv", "test.csv"):
+        with open(os.path.join(house.data, table), encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(house.data, table), "w", encoding="utf-8") as f:
+            f.write(text.replace(".npy", ".nii.gz"))
+
+
+@case("NIfTI volumes are answered by NIfTI masks that lie where they do")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        as_nifti(house)
+        job = house.wait(house.submit(spec(house))["id"], 100)
+        assert job["state"] == "SUCCEEDED", job
+        scores = job["scores"]
+        assert scores["floor"] < 0.5 < scores["oof"] and scores["test"] > scores["floor"], scores
+        table = rows_of(job["predictions"]["path"])
+        masks = os.path.join(os.path.dirname(job["predictions"]["path"]), "masks")
+        assert sorted(os.listdir(masks)) == ["ct008.nii.gz", "ct009.nii.gz"], os.listdir(masks)
+        for name, share in table[1:]:
+            with gzip.open(os.path.join(masks, name + ".nii.gz")) as f:
+                mask = f.read()
+            assert struct.unpack_from("<4h", mask, 40) == (3, *reversed(SHAPE)), mask[40:56]
+            assert struct.unpack_from("<3f", mask, 80) == SPACING, mask[76:92]
+            assert struct.unpack_from("<12f", mask, 280) == SROW, mask[280:328]
+            voxels = mask[352:]
+            assert len(voxels) == 8 * 16 * 16 and abs(sum(voxels) / len(voxels) - float(share)) < 1e-5, share
 
 
 @case("Two Ranks train a U-Net; one is killed, the fold goes on, and masks of the right shape answer", limit_s=150)

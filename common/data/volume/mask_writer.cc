@@ -24,6 +24,46 @@ class NpyMask final : public MaskWriter {
   const std::unique_ptr<DurableWriter> out_;
 };
 
+class NiftiMask final : public MaskWriter {
+ public:
+  explicit NiftiMask(std::unique_ptr<DurableWriter> out) : out_(std::move(out)) {}
+  ~NiftiMask() override { deflateEnd(&stream_); }
+
+  absl::Status Begin(absl::string_view header) {
+    constexpr int kGzip = MAX_WBITS + 16, kMemory = 8;
+    if (deflateInit2(&stream_, 6, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) {
+      return absl::ResourceExhaustedError("no memory to pack a mask");
+    }
+    return Pack(header, Z_NO_FLUSH);
+  }
+  absl::Status Append(absl::Span<const uint8_t> slice) override {
+    return Pack({reinterpret_cast<const char*>(slice.data()), slice.size()}, Z_NO_FLUSH);
+  }
+  absl::StatusOr<FileDigest> Commit() override {
+    RETURN_IF_ERROR(Pack("", Z_FINISH));
+    return out_->Commit();
+  }
+
+ private:
+  // REQUIRES: bytes.size() < 2^32, as of any slice.
+  absl::Status Pack(absl::string_view bytes, int flush) {
+    // zlib does not write to its input.
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(packed_.data());
+      stream_.avail_out = static_cast<uInt>(packed_.size());
+      deflate(&stream_, flush);
+      RETURN_IF_ERROR(out_->Append({packed_.data(), packed_.size() - stream_.avail_out}));
+    } while (stream_.avail_out == 0);
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<DurableWriter> out_;
+  z_stream stream_ = {};
+  std::string packed_ = std::string(1 << 16, '\0');
+};
+
 template <class T>
 void Put(T value, std::string& out) {
   for (size_t i = 0; i < sizeof value; ++i) {
@@ -106,12 +146,31 @@ class TiffMask final : public MaskWriter {
 
 }  // namespace
 
+std::string MaskEnding(MaskForm form) {
+  switch (form) {
+    case MaskForm::kNpy:
+      return ".npy";
+    case MaskForm::kTiff:
+      return ".tiff";
+    case MaskForm::kNifti:
+      break;
+  }
+  return ".nii.gz";
+}
+
 absl::StatusOr<std::unique_ptr<MaskWriter>> MaskWriter::Create(const std::string& path,
                                                                MaskForm form,
-                                                               const VolumeShape& shape) {
+                                                               const VolumeShape& shape,
+                                                               const NiftiGeometry& geometry) {
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
-  if (form == MaskForm::kTiff)
+  if (form == MaskForm::kTiff) {
     return std::unique_ptr<MaskWriter>(std::make_unique<TiffMask>(std::move(out), shape));
+  }
+  if (form == MaskForm::kNifti) {
+    auto mask = std::make_unique<NiftiMask>(std::move(out));
+    RETURN_IF_ERROR(mask->Begin(NiftiMaskHeader(shape, geometry)));
+    return std::unique_ptr<MaskWriter>(std::move(mask));
+  }
   RETURN_IF_ERROR(out->Append(NpyHeaderText("|u1", {shape.depth, shape.height, shape.width})));
   return std::unique_ptr<MaskWriter>(std::make_unique<NpyMask>(std::move(out)));
 }

@@ -10,19 +10,25 @@
 #include <string>
 
 #include "common/base/durable_file.h"
+#include "common/data/volume/nifti_header.h"
 #include "common/data/volume/volume_shape.h"
 
 namespace traind {
 
-enum class MaskForm { kNpy, kTiff };
+enum class MaskForm { kNpy, kTiff, kNifti };
 
-// Writes a mask durably, slice by slice: uint8, 0 and 1, as an NPY array [D, H, W], or as a TIFF
-// with a compressed page per slice.
-// Threads: confined to one. Errors: those of DurableWriter.
+// The end of the name of a file of that form, with its dot.
+std::string MaskEnding(MaskForm form);
+
+// Writes a mask durably, slice by slice: uint8, 0 and 1, as an NPY array [D, H, W], as a TIFF with
+// a compressed page per slice, or as NIfTI packed by gzip. Threads: confined to one. Errors: those
+// of DurableWriter.
 class MaskWriter {
  public:
+  // geometry: what the header of a NIfTI file says of the room.
   static absl::StatusOr<std::unique_ptr<MaskWriter>> Create(const std::string& path, MaskForm form,
-                                                            const VolumeShape& shape);
+                                                            const VolumeShape& shape,
+                                                            const NiftiGeometry& geometry = {});
   virtual ~MaskWriter() = default;
   // slice: [H, W]. Call it D times.
   virtual absl::Status Append(absl::Span<const uint8_t> slice) = 0;

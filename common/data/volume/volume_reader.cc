@@ -54,13 +54,14 @@ absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path
   absl::StatusOr<std::unique_ptr<VolumeReader>> reader = [&] {
     if (begins("\x93NUMPY")) return OpenNpyVolume(path, /*archive=*/false);
     if (begins("PK")) return OpenNpyVolume(path, /*archive=*/true);
+    if (begins("\x1f\x8b") || IsNifti(first)) return OpenNiftiVolume(path);
     // TIFF has version 42, BigTIFF 43, in either byte order.
     for (const char version : {'\x2a', '\x2b'}) {
       const char little[] = {'I', 'I', version, '\0'}, big[] = {'M', 'M', '\0', version};
       if (begins({little, 4}) || begins({big, 4})) return OpenTiffVolume(path);
     }
     return absl::StatusOr<std::unique_ptr<VolumeReader>>(
-        absl::InvalidArgumentError(absl::StrCat(path, ": neither NPY, NPZ nor TIFF")));
+        absl::InvalidArgumentError(absl::StrCat(path, ": neither NPY, NPZ, TIFF nor NIfTI")));
   }();
   if (!reader.ok()) return reader;
   const VolumeShape& shape = (*reader)->shape();

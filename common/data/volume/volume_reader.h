@@ -1,5 +1,5 @@
-// Reads volumes of voxels from files: NPY arrays (or the one array of an NPZ archive) and TIFF
-// stacks. They are read slice by slice, so they may be larger than memory.
+// Reads volumes of voxels from files: NPY arrays (or the one array of an NPZ archive), TIFF stacks
+// and NIfTI files. They are read slice by slice, so they may be larger than memory.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "common/data/volume/nifti_header.h"
 #include "common/data/volume/volume_shape.h"
 
 namespace traind {
@@ -21,6 +23,8 @@ class VolumeReader {
   virtual ~VolumeReader() = default;
   const VolumeShape& shape() const { return shape_; }
   VoxelType type() const { return type_; }
+  // Where the voxels of a NIfTI file lie.
+  const std::optional<NiftiGeometry>& geometry() const { return geometry_; }
   // out: [H, W, C], as float32. InvalidArgument, with the place: a voxel is NaN or infinite.
   // REQUIRES: 0 <= z < depth, out.size() == shape().slice().
   absl::Status ReadSlice(int64_t z, absl::Span<float> out);
@@ -33,6 +37,7 @@ class VolumeReader {
 
   VolumeShape shape_;
   VoxelType type_ = VoxelType::kFloat32;
+  std::optional<NiftiGeometry> geometry_;
 
  private:
   const std::string path_;
@@ -40,12 +45,15 @@ class VolumeReader {
 
 // Recognizes the file by its first bytes. NPY: [D, H, W] or [C, D, H, W], C order, float32,
 // float64, or integers of 8 to 32 bits. TIFF (also BigTIFF): one page per slice, all of the same
-// format, 8, 16 or 32 bits, channels interleaved. Errors: NotFound; InvalidArgument: the file is
-// cut, or is something else.
+// format, 8, 16 or 32 bits, channels interleaved. NIfTI (versions 1 and 2, .nii, also packed by
+// gzip): x, y and z are W, H and D, a fourth dimension is C; integers of 8 to 64 bits, float32 or
+// float64, scaled as the header says; axes are not turned. Errors: NotFound; InvalidArgument: the
+// file is cut, or is something else.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path);
 
 // Used by OpenVolume.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive);
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenTiffVolume(const std::string& path);
+absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNiftiVolume(const std::string& path);
 
 }  // namespace traind

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/table.h"
+#include "common/data/volume/nifti_header.h"
 #include "common/data/volume/sliding_window.h"
 #include "common/data/volume/volume_shape.h"
 
@@ -34,6 +36,7 @@ struct StoredVolume {
   std::vector<StoredClass> classes;  // [value - 1]; empty without a mask
   float mean = 0, deviation = 1;     // of all values; deviation is 1 for a constant volume
   float least = 0, most = 0;
+  std::optional<NiftiGeometry> geometry;  // of a NIfTI file
 
   // Number of voxels that are not background.
   int64_t foreground() const {

@@ -49,6 +49,12 @@ Json Encode(const StoredVolume& v, bool several) {
                {"deviation", v.deviation},
                {"range", {v.least, v.most}}};
   EncodeClasses(v, several, json);
+  if (v.geometry.has_value()) {
+    const NiftiGeometry& g = *v.geometry;
+    json["nifti"] = {{"pixdim", g.pixdim},         {"xyzt_units", g.xyzt_units},
+                     {"qform_code", g.qform_code}, {"sform_code", g.sform_code},
+                     {"quatern", g.quatern},       {"srow", g.srow}};
+  }
   return json;
 }
 
@@ -67,6 +73,11 @@ StoredVolume Decode(const Json& json) {
   v.deviation = json.at("deviation").get<float>();
   v.least = json.at("range").at(0).get<float>();
   v.most = json.at("range").at(1).get<float>();
+  if (json.contains("nifti")) {
+    const Json& g = json["nifti"];
+    v.geometry = {g.at("pixdim"),     g.at("xyzt_units"), g.at("qform_code"),
+                  g.at("sform_code"), g.at("quatern"),    g.at("srow")};
+  }
   return v;
 }
 

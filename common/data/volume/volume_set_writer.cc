@@ -91,6 +91,7 @@ absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string
   StoredVolume volume;
   volume.shape = reader->shape();
   volume.type = reader->type();
+  volume.geometry = reader->geometry();
   RETURN_IF_ERROR(AddVoxels(*reader, volume));
   if (!mask.empty()) RETURN_IF_ERROR(AddMask(mask, volume));
   index_.volumes[split == Split::kTest ? 1 : 0].push_back(volume);

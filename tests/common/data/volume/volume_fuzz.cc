@@ -1,4 +1,4 @@
-// Reads any bytes as a file of a volume: NPY, NPZ or TIFF.
+// Reads any bytes as a file of a volume: NPY, NPZ, TIFF or NIfTI.
 #include <vector>
 
 #include "common/data/volume/mask_reader.h"

@@ -74,14 +74,56 @@ TEST(VolumeReaderTest, ArraysOfAnArchiveAndChannelsAreRead) {
   EXPECT_EQ((*OpenVolume(GoldenPath("channels.npy")))->shape(), (VolumeShape{4, 10, 12, 3}));
 }
 
+TEST(VolumeReaderTest, VoxelsOfNiftiFilesAreThoseOfNibabel) {
+  for (const char* type : {"u1", "i1", "u2", "i2", "u4", "i4", "i8", "f4", "f8"}) {
+    const std::string name = absl::StrCat("array_", type, ".nii");
+    ExpectAsGolden(name, name);
+  }
+  for (const char* name :
+       {"packed.nii.gz", "two.nii.gz", "channels.nii.gz", "swapped.nii", "scaled.nii.gz"}) {
+    ExpectAsGolden(name, name);
+  }
+  EXPECT_EQ((*OpenVolume(GoldenPath("channels.nii.gz")))->shape(), (VolumeShape{4, 10, 12, 3}));
+  EXPECT_EQ((*OpenVolume(GoldenPath("packed.nii.gz")))->type(), VoxelType::kUint16);
+  EXPECT_EQ((*OpenVolume(GoldenPath("scaled.nii.gz")))->type(), VoxelType::kFloat32);
+}
+
+TEST(VolumeReaderTest, EachVersionOfNiftiTellsWhereTheVoxelsLie) {
+  const auto first = (*OpenVolume(GoldenPath("packed.nii.gz")))->geometry();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->pixdim[3], 2.5);
+  EXPECT_EQ(first->srow[3], 7);
+  EXPECT_EQ(first->sform_code, 2);
+  EXPECT_EQ((*OpenVolume(GoldenPath("swapped.nii")))->geometry(), first);
+  const auto second = (*OpenVolume(GoldenPath("two.nii.gz")))->geometry();
+  ASSERT_TRUE(second.has_value());
+  for (size_t i = 0; i < 12; ++i) EXPECT_NEAR(second->srow[i], first->srow[i], 1e-6) << i;
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(second->quatern[i], first->quatern[i], 1e-6) << i;
+  EXPECT_FALSE((*OpenVolume(GoldenPath("array_u1.npy")))->geometry().has_value());
+}
+
+TEST(VolumeReaderTest, ADamagedNiftiFileIsRefused) {
+  std::string bytes = *ReadFile(GoldenPath("packed.nii.gz"));
+  bytes[bytes.size() - 7] ^= 1;  // of the checksum
+  const std::string path = absl::StrCat(testing::TempDir(), "/damaged.nii.gz");
+  ASSERT_TRUE(WriteFileDurably(path, bytes).ok());
+  ExpectRefused(path, "incorrect data check");
+  ExpectRefused(Cut("packed.nii.gz", 600), "the file ends in slice 3 of 4");
+  ExpectRefused(Cut("packed.nii.gz", 60), "not a complete NIfTI file");
+  ExpectRefused(Cut("array_i2.nii", 1000), "the file ends in slice 3 of 4");
+  ExpectRefused(Cut("array_i2.nii", 200), "not a complete NIfTI file");
+}
+
 TEST(VolumeReaderTest, WhatIsWrongIsSaidWithItsPlace) {
+  ExpectRefused(GoldenPath("complex.nii"), "NIfTI's data type 32;");
+  ExpectRefused(GoldenPath("pair.hdr"), "the header of a pair of files (.hdr, .img)");
   ExpectRefused(GoldenPath("sizes.tif"), "page 1 is 5 x 12 x 1 uint16, the first 10 x 12 x 1");
   ExpectRefused(GoldenPath("fortran.npy"), "Fortran order");
   ExpectRefused(GoldenPath("flat.npy"), "(10, 12), not (D, H, W)");
   ExpectRefused(GoldenPath("complex.npy"), "voxels of type <c8");
   ExpectRefused(GoldenPath("nan.npy"), "the voxel at z 2, y 3, x 4 is not a number");
   ExpectRefused(GoldenPath("nan.tif"), "the voxel at z 2, y 3, x 4 is not a number");
-  ExpectRefused(GoldenPath("make_volumes.py"), "neither NPY, NPZ nor TIFF");
+  ExpectRefused(GoldenPath("make_volumes.py"), "neither NPY, NPZ, TIFF nor NIfTI");
   EXPECT_EQ(OpenVolume(GoldenPath("none.npy")).status().code(), absl::StatusCode::kNotFound);
 }
 

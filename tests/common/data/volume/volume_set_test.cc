@@ -38,6 +38,19 @@ std::vector<float> GoldenVoxels(const std::string& type) {
   return ReadNpyFloat(GoldenPath(absl::StrCat("stack_", type, ".tif.expected.npy")))->values;
 }
 
+TEST(VolumeSetTest, ItKeepsWhereTheVoxelsOfNiftiFilesLie) {
+  auto writer = *VolumeSetWriter::Create(SetPath("nifti"));
+  for (const char* name : {"packed.nii.gz", "array_u2.npy"}) {
+    ASSERT_TRUE(writer->Add(Split::kTest, GoldenPath(name), "").ok());
+  }
+  ASSERT_TRUE(writer->Commit().ok());
+  const auto set = *VolumeSet::Open(SetPath("nifti"));
+  const auto volumes = set->volumes(Split::kTest);
+  ASSERT_TRUE(volumes[0].geometry.has_value());
+  EXPECT_EQ(volumes[0].geometry, (*OpenVolume(GoldenPath("packed.nii.gz")))->geometry());
+  EXPECT_FALSE(volumes[1].geometry.has_value());
+}
+
 TEST(VolumeSetTest, VoxelsAndMasksAreThoseOfTheFiles) {
   const auto set = MakeSet(SetPath("whole"));
   const std::vector<float> mask = ReadNpyFloat(GoldenPath("stack_u1.tif.expected.npy"))->values;
