@@ -1,11 +1,11 @@
 #include "worker/model/networks/conv_norm.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/conv2d.h>
 
 #include <cmath>
 
 #include "worker/model/networks/batch_norm.h"
+#include "worker/model/networks/convolution.h"
 
 namespace traind {
 
@@ -28,8 +28,8 @@ ConvNorm::ConvNorm(const ConvNormNames& names, const ConvSizes& sizes, Parameter
 at::Tensor ConvNorm::Convolve(const at::Tensor& x, const at::Tensor& weight,
                               const at::Tensor& bias) const {
   const int64_t padding = sizes_.size / 2;
-  return at::conv2d(x, weight, bias, sizes_.stride, padding, /*dilation=*/1,
-                    sizes_.depthwise ? sizes_.out : 1);
+  return traind::Convolve(x, weight, bias,
+                          {sizes_.stride, padding, sizes_.depthwise ? sizes_.out : 1});
 }
 
 at::Tensor ConvNorm::Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,

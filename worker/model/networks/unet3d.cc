@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "worker/model/networks/batch_norm.h"
+#include "worker/model/networks/convolution.h"
 #include "worker/model/networks/recompute.h"
 
 namespace traind {
@@ -47,8 +48,8 @@ struct Unit {
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const PassMode& mode) const {
     // With a single channel the memory order of the output is ambiguous, so it is set here.
-    const at::Tensor y =
-        at::conv3d(x, weights[weight], {}, 1, 1).contiguous(at::MemoryFormat::ChannelsLast3d);
+    const at::Tensor y = Convolve(x, weights[weight], {}, {/*stride=*/1, /*padding=*/1})
+                             .contiguous(at::MemoryFormat::ChannelsLast3d);
     if (instance) {
       return InstanceNormAct(weights[norm_weight], weights[norm_bias], y, /*relu=*/true,
                              mode.loops);
