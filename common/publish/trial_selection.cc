@@ -1,5 +1,7 @@
 #include "common/publish/trial_selection.h"
 
+#include <absl/algorithm/container.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -148,11 +150,42 @@ void Answer(const Sample& sample, const Block& block, const TrialWeights& weight
   }
 }
 
+// On few rows accuracy counts few rows that differ, so that luck chooses.
+bool IsLottery(Metric metric) { return metric == *MetricByName("accuracy"); }
+
+bool HasFewRows(const Sample& sample) {
+  return sample.rows() < kFewRows && sample.rows() * sample.columns <= kFewValues;
+}
+
+// Scores many predictions of the same rows by the metric, or by accuracy - log loss: the right
+// answers, and how sure the answers are.
+class Criterion {
+ public:
+  template <class Truth>  // int32_t labels, or float targets
+  Criterion(Metric metric, bool with_log_loss, size_t columns, absl::Span<const Truth> truth)
+      : scorer_(metric, columns, truth) {
+    if (with_log_loss) log_loss_.emplace(*MetricByName("logloss"), columns, truth);
+  }
+
+  absl::Span<float> values() { return scorer_.values(); }
+  double Score() {
+    const double score = scorer_.Score();
+    if (!log_loss_) return score;
+    absl::c_copy(scorer_.values(), log_loss_->values().begin());
+    return score - log_loss_->Score();
+  }
+
+ private:
+  RowScorer scorer_;
+  std::optional<RowScorer> log_loss_;
+};
+
 // Greedy selection on some of the sample's blocks.
 class Greedy {
  public:
   Greedy(Metric metric, const Sample& sample, std::vector<const Block*> blocks)
       : metric_(metric), sample_(sample), blocks_(std::move(blocks)) {
+    const bool with_log_loss = IsLottery(metric) && HasFewRows(sample);
     std::vector<int32_t> labels;
     std::vector<float> targets;
     for (const Block* block : blocks_) {
@@ -167,9 +200,9 @@ class Greedy {
       }
     }
     if (sample.labels.empty()) {
-      scorer_.emplace(metric, sample.columns, absl::MakeConstSpan(targets));
+      scorer_.emplace(metric, false, sample.columns, absl::MakeConstSpan(targets));
     } else {
-      scorer_.emplace(metric, sample.columns, absl::MakeConstSpan(labels));
+      scorer_.emplace(metric, with_log_loss, sample.columns, absl::MakeConstSpan(labels));
     }
     sums_.resize(scorer_->values().size());
     counts_.trials.resize(sample.trials.size());
@@ -288,7 +321,7 @@ class Greedy {
   const Metric metric_;
   const Sample& sample_;
   const std::vector<const Block*> blocks_;
-  std::optional<RowScorer> scorer_;
+  std::optional<Criterion> scorer_;
   std::vector<float> sums_;  // of the chosen trials
   Counts counts_;
   std::vector<int> of_block_;  // number of chosen trials that have the block
@@ -407,6 +440,7 @@ class CrossFit {
   }
 
   Way BestWay() const {
+    if (IsLottery(metric_)) return kGreedy;  // what compares the ways would be luck, too
     const absl::Span<const int32_t> labels = sample_.labels;
     Way best = kPlain;
     double best_score = 0;
@@ -459,7 +493,7 @@ TrialWeights SelectTrials(Metric metric, size_t columns, absl::Span<const FoldOf
   Candidates candidates = CandidatesOf(folds);
   const bool plain_counts = std::count(candidates.all.begin(), candidates.all.end(), plain) > 0;
   Prune(metric, sample, candidates);
-  if (sample.rows() < kFewRows && sample.rows() * columns <= kFewValues) {
+  if (HasFewRows(sample)) {
     return CrossFit(metric, sample, candidates,
                     plain_counts ? std::optional<size_t>(plain) : std::nullopt)
         .Choose();

@@ -39,7 +39,8 @@ struct TrialWeights {
 // half of the folds waits, and the first choice is among those with the most folds. On few rows the
 // weights are chosen once without each part of the folds, and averaged. On the rows that each
 // choice has not seen, it must then win against the trial `plain` with the floor, the best single
-// trial, and the mean of all; otherwise the best of these is taken.
+// trial, and the mean of all; otherwise the best of these is taken. Accuracy on few rows is luck to
+// a large part: there accuracy - log loss chooses, and its choice is taken (decision 19).
 //
 // Deterministic. REQUIRES: every fold has the same number of trials.
 TrialWeights SelectTrials(Metric metric, size_t columns, absl::Span<const FoldOfTrials> folds,
