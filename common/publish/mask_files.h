@@ -14,8 +14,8 @@
 namespace traind {
 
 struct MaskFiles {
-  std::vector<std::string>
-      names;  // masks/<id>.npy, .tiff or .nii.gz, in the order of the test volumes
+  // masks/<id>.npy, .tiff or .nii.gz, in the order of the test volumes.
+  std::vector<std::string> names;
   // [test volumes][1, or 1 + classes]: the foreground's share of the voxels and, with several
   // classes, each class's share.
   std::vector<std::vector<float>> shares;
