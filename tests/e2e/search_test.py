@@ -88,8 +88,10 @@ def _():
         job = house.submit(spec, "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
         trials = trials_of(house, job)
-        assert trials[0]["folds"]["done"] == 3 and all(t["folds"]["done"] >= 1 for t in trials), trials
-        assert any(t["folds"]["done"] == 1 for t in trials), "some stop at the first rung"
+        # Trained to its end, or stopped within it at a rung of epochs.
+        trained = [t["folds"]["done"] + t["folds"]["partial"] for t in trials]
+        assert trials[0]["folds"]["done"] == 3 and min(trained) >= 1, trials
+        assert 1 in trained, f"some stop after their first fold: {trials}"
         for fold in job["folds"]:
             asked = trials[fold["trial"]]["settings"]["train.epochs"]
             assert fold["progress"]["done"] <= asked, (fold, asked)
