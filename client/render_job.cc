@@ -66,6 +66,18 @@ std::string ScoresText(const v1::Scores& scores) {
   return absl::StrJoin(parts, ", ");
 }
 
+// Returns "0.05: 3.1 % below, pinball 0.0213; ...", of the test file where it has the target.
+std::string QuantilesText(const v1::Scores& scores) {
+  const bool test = scores.test_quantiles_size() > 0;
+  std::vector<std::string> parts;
+  for (const v1::QuantileScore& score : test ? scores.test_quantiles() : scores.quantiles()) {
+    parts.push_back(absl::StrFormat("%g: %.1f %% below, pinball %s", score.level(),
+                                    100 * score.below(), ScoreText(score.pinball())));
+  }
+  if (parts.empty()) return "";
+  return absl::StrJoin(parts, "; ") + (test ? " (test file)" : " (out of fold)");
+}
+
 // Returns "finished 12:00:41, 41s after acceptance, 19s before the deadline".
 std::string TimesText(const v1::Job& job, absl::Time now) {
   std::vector<std::string> parts;
@@ -306,6 +318,7 @@ std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style
   const std::string scores = ScoresText(job.scores());
   const bool of_another = !scores.empty() && !job.models_from().empty();
   AddLine(text, "score", (of_another ? Printable(job.models_from()) + ": " : "") + scores);
+  AddLine(text, "quantiles", QuantilesText(job.scores()));
   if (job.decisions().empty()) AddLine(text, "decisions", "none");
   const int decisions = job.decisions_size();
   const bool shortened = !style.verbose && decisions > kMostDecisions + 1;

@@ -87,7 +87,8 @@ struct PublishedPrediction {
   std::vector<PredictionFile> files;  // without predictions.csv
   Tuned tuned;                        // what the members' joined answer is adjusted by
   Quantiles quantiles;                // of the joined answer, where levels are wanted
-  // Of these quantiles: on the rows that chose them, and on the test rows. Not stored.
+  // Of these quantiles: on the rows that chose them, and on the test rows. The store keeps them and
+  // the levels, the manifest keeps all.
   QuantileScores quantile_scores, test_quantile_scores;
   std::vector<int> left_out;  // folds that score below the floor;
                               // complete ones still count for quality

@@ -187,6 +187,15 @@ bool ParsePowers(const Json& json, std::vector<TrialPower>& powers) {
   return true;
 }
 
+// False: they are damaged.
+bool ParseScores(const Json& scores, const char* key, size_t levels, QuantileScores& to) {
+  if (!scores.is_object() || !scores.contains(key)) return true;
+  const Json& of = scores[key];
+  return of.is_object() && of.contains("pinball") && of.contains("below") &&
+         ReadNumbers(of["pinball"], to.pinball) && ReadNumbers(of["below"], to.below) &&
+         to.pinball.size() == levels && to.below.size() == levels;
+}
+
 // False: it is damaged.
 bool ParseQuantiles(const Json& json, Quantiles& quantiles) {
   const auto has = [](const Json& object, const char* key) {
@@ -313,8 +322,18 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   if (json.contains("powers") && !ParsePowers(json["powers"], p.tuned.powers)) {
     top.Wrong("powers");
   }
-  if (json.contains("quantiles") && !ParseQuantiles(json["quantiles"], p.quantiles)) {
-    top.Wrong("quantiles");
+  if (json.contains("quantiles")) {
+    const Json& quantiles = json["quantiles"];
+    if (!ParseQuantiles(quantiles, p.quantiles)) {
+      top.Wrong("quantiles");
+    } else if (quantiles.contains("scores")) {
+      const Json& of = quantiles["scores"];
+      const size_t levels = p.quantiles.levels.size();
+      if (!ParseScores(of, "oof", levels, p.quantile_scores) ||
+          !ParseScores(of, "test", levels, p.test_quantile_scores)) {
+        top.Wrong("quantiles.scores");
+      }
+    }
   }
   p.quality = QualityByName(quality);
   if (p.quality == Quality::kNone) top.Wrong("quality");

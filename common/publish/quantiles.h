@@ -53,6 +53,10 @@ void QuantilesAt(const Quantiles& quantiles, absl::Span<const float> answer, int
 // The mean pinball loss of each level, and the share of values at or below its quantiles.
 struct QuantileScores {
   std::vector<double> pinball, below;  // [levels]; empty: no row counts
+
+  friend bool operator==(const QuantileScores& a, const QuantileScores& b) {
+    return a.pinball == b.pinball && a.below == b.below;
+  }
 };
 // answers, values: [rows, targets]; steps: as above. Where either is not finite, nothing counts.
 QuantileScores ScoreQuantiles(const Quantiles& quantiles, absl::Span<const float> answers,

@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "server/control/control_core_impl.h"
+#include "server/domain/first_tasks.h"
 #include "server/domain/names.h"
 #include "server/plan/planner.h"
 
@@ -85,12 +86,7 @@ void ControlCore::Impl::Handle(Submit& event) {
   job.deadline = job.after.empty() ? deadline : job.spec.deadline.value_or(absl::InfiniteFuture());
   job.version = 0;
   const TaskKind first = job.tasks.empty() ? TaskKind::kPrepare : job.tasks[0].kind;
-  job.tasks.assign(1 + static_cast<size_t>(job.spec.folds), Task());
-  job.tasks[0].kind = first;
-  for (int fold = 0; fold < job.spec.folds; ++fold) {
-    job.tasks[1 + fold].fold = fold;
-    job.tasks[1 + fold].epochs_planned = job.spec.epochs;
-  }
+  job.tasks = FirstTasks(job.spec, first);
   AddEntry(std::make_shared<Job>(std::move(job)));
   JobEntry& entry = *touched_.back();
   EditDurably(entry);

@@ -78,6 +78,17 @@ v1::PredictionMember MemberToProto(const Member& member) {
   return to;
 }
 
+void SetQuantileScores(const std::vector<double>& levels, const QuantileScores& scores,
+                       google::protobuf::RepeatedPtrField<v1::QuantileScore>* to) {
+  const size_t known = std::min({levels.size(), scores.pinball.size(), scores.below.size()});
+  for (size_t i = 0; i < known; ++i) {
+    v1::QuantileScore* const score = to->Add();
+    score->set_level(levels[i]);
+    score->set_pinball(scores.pinball[i]);
+    score->set_below(scores.below[i]);
+  }
+}
+
 void SetPrediction(const Job& job, const JobContext& context, v1::Job* to) {
   const PublishedPrediction& prediction = *job.prediction;
   v1::Scores* const scores = to->mutable_scores();
@@ -85,6 +96,9 @@ void SetPrediction(const Job& job, const JobContext& context, v1::Job* to) {
   scores->set_comparable(prediction.comparable);
   if (prediction.test_score) scores->set_test(*prediction.test_score);
   if (prediction.floor_score && !scores->has_floor()) scores->set_floor(*prediction.floor_score);
+  const std::vector<double>& levels = prediction.quantiles.levels;
+  SetQuantileScores(levels, prediction.quantile_scores, scores->mutable_quantiles());
+  SetQuantileScores(levels, prediction.test_quantile_scores, scores->mutable_test_quantiles());
   to->set_quality(static_cast<v1::Quality>(prediction.quality));
   if (prediction.number == 0) return;  // no rows to predict
   v1::Prediction* const answer = to->mutable_predictions();

@@ -1,5 +1,7 @@
 #include "server/store/job_rows.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "server/domain/first_tasks.h"
 #include "server/store/row_json.h"
 
 namespace traind {
@@ -86,7 +89,7 @@ auto AttemptColumns(T& a) {
 template <typename T>
 auto PredictionColumns(T& p) {
   return std::tie(p.number, p.path, p.sha256, p.bytes, p.rows, p.quality, p.oof_score, p.comparable,
-                  p.test_score, p.floor_score, p.at);
+                  p.test_score, p.floor_score, p.at, p.floor_weight);
 }
 
 template <typename T>
@@ -131,11 +134,16 @@ bool SameTask(const Task& a, const Task& b) {
   return same_checkpoint && TaskColumns(a) == TaskColumns(b) && SameMember(a.member, b.member);
 }
 
+bool SameQuantileScores(const PublishedPrediction& a, const PublishedPrediction& b) {
+  return a.quantiles.levels == b.quantiles.levels && a.quantile_scores == b.quantile_scores &&
+         a.test_quantile_scores == b.test_quantile_scores;
+}
+
 bool SamePrediction(const std::optional<PublishedPrediction>& a,
                     const std::optional<PublishedPrediction>& b) {
   if (!a || !b) return a.has_value() == b.has_value();
   if (PredictionColumns(*a) != PredictionColumns(*b) || a->left_out != b->left_out ||
-      a->members.size() != b->members.size()) {
+      !SameQuantileScores(*a, *b) || a->members.size() != b->members.size()) {
     return false;
   }
   for (size_t i = 0; i < a->members.size(); ++i) {
@@ -156,9 +164,29 @@ absl::Status ReadLabels(Connection& db, int64_t number, Job& job) {
   return q.status();
 }
 
+// More in a row mean damage.
+constexpr int kMostFolds = 10'000;
+
+// Where the next row of a task belongs, which is of a first task or just behind those that are
+// there.
+absl::StatusOr<Task*> TaskAt(int64_t position, Job& job) {
+  const auto tasks = static_cast<int64_t>(job.tasks.size());
+  if (position < 0 || position > tasks) {
+    return absl::DataLossError(
+        absl::StrCat("tasks.position of job ", job.id, ": ", position, " of ", tasks));
+  }
+  if (position == tasks) return &job.tasks.emplace_back();
+  job.tasks[position] = Task();
+  return &job.tasks[position];
+}
+
 absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
+  if (job.spec.folds < 0 || job.spec.folds > kMostFolds) {
+    return absl::DataLossError(absl::StrCat("jobs.folds of job ", job.id, ": ", job.spec.folds));
+  }
+  job.tasks = FirstTasks(job.spec);
   Query q = db.Select(
-      "SELECT t.kind, t.fold, t.trial, state, t.attempt, attempts, failures, losses, "
+      "SELECT position, t.kind, t.fold, t.trial, state, t.attempt, attempts, failures, losses, "
       "not_before_ms, "
       "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
       "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
@@ -170,8 +198,11 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
       "WHERE t.job = ? ORDER BY t.position",
       number);
   while (q.Next()) {
-    Task& task = job.tasks.emplace_back();
-    Read(q, TaskColumns(task));
+    int64_t position = 0;
+    q.Read(position);
+    ASSIGN_OR_RETURN(Task* const row, TaskAt(position, job));
+    Task& task = *row;
+    ReadMore(q, TaskColumns(task));
     std::string member;
     q.ReadMore(member);
     if (!member.empty()) {
@@ -255,19 +286,24 @@ absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
 absl::Status ReadPrediction(Connection& db, int64_t number, int prediction, Job& job) {
   Query q = db.Select(
       "SELECT number, path, sha256, bytes, rows, quality, oof_score, comparable, test_score, "
-      "floor_score, at_ms, members_json, left_out_json FROM predictions WHERE job = ? "
+      "floor_score, at_ms, floor_weight, members_json, left_out_json, quantile_scores_json "
+      "FROM predictions WHERE job = ? "
       "AND number = ?",
       number, prediction);
   if (q.Next()) {
     PublishedPrediction& p = job.prediction.emplace();
     Read(q, PredictionColumns(p));
-    std::string members, left_out;
-    q.ReadMore(members, left_out);
+    std::string members, left_out, quantile_scores;
+    q.ReadMore(members, left_out, quantile_scores);
     RETURN_IF_ERROR(Parse(members, "predictions.members_json", [&](const json& j) {
       for (const json& member : j) p.members.push_back(MemberFromJson(member));
     }));
     RETURN_IF_ERROR(Parse(left_out, "predictions.left_out_json",
                           [&](const json& j) { p.left_out = j.get<std::vector<int>>(); }));
+    if (!quantile_scores.empty()) {
+      RETURN_IF_ERROR(Parse(quantile_scores, "predictions.quantile_scores_json",
+                            [&](const json& j) { ReadQuantileScores(j, p); }));
+    }
   }
   return q.status();
 }
@@ -350,8 +386,10 @@ absl::Status WriteTask(Connection& db, int64_t number, int position, const Task&
 }
 
 absl::Status WriteTasks(Connection& db, int64_t number, const Job* before, const Job& after) {
+  const std::vector<Task> known = before ? std::vector<Task>() : FirstTasks(after.spec);
+  const std::vector<Task>& olds = before ? before->tasks : known;
   for (size_t i = 0; i < after.tasks.size(); ++i) {
-    const Task* old = before && i < before->tasks.size() ? &before->tasks[i] : nullptr;
+    const Task* old = i < olds.size() ? &olds[i] : nullptr;
     const Task& task = after.tasks[i];
     if (old && SameTask(*old, task)) continue;
     RETURN_IF_ERROR(WriteTask(db, number, static_cast<int>(i), task));
@@ -428,13 +466,17 @@ absl::Status WritePrediction(Connection& db, int64_t number, const PublishedPred
                              const std::string& job_id) {
   json members = json::array();
   for (const Member& member : p.members) members.push_back(MemberJson(member));
-  const std::string members_text = Dump(members), left_out = Dump(p.left_out);
+  const std::string members_text = Dump(members), left_out = Dump(p.left_out),
+                    quantile_scores =
+                        p.quantile_scores.pinball.empty() && p.test_quantile_scores.pinball.empty()
+                            ? std::string()
+                            : Dump(QuantileScoresJson(p));
   Query q = db.Prepare(
       "INSERT OR REPLACE INTO predictions(number, path, sha256, bytes, rows, quality, oof_score, "
-      "comparable, test_score, floor_score, at_ms, members_json, left_out_json, job) "
-      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "comparable, test_score, floor_score, at_ms, floor_weight, members_json, left_out_json, "
+      "quantile_scores_json, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   Bind(q, PredictionColumns(p));
-  q.Bind(members_text, left_out, number);
+  q.Bind(members_text, left_out, quantile_scores, number);
   RETURN_IF_ERROR(Finish(q));
   // p.path is relative to the state folder; the table's paths are relative to the Job's folder.
   const std::string prefix = "jobs/" + job_id + "/";

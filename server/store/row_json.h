@@ -35,6 +35,26 @@ inline nlohmann::json MemberJson(const Member& m) {
       {"weight", std::isfinite(m.weight) ? nlohmann::json(m.weight) : nlohmann::json()}};
 }
 
+// With the levels.
+inline nlohmann::json QuantileScoresJson(const PublishedPrediction& p) {
+  const auto scores = [](const QuantileScores& s) {
+    return nlohmann::json{{"pinball", s.pinball}, {"below", s.below}};
+  };
+  return {{"levels", p.quantiles.levels},
+          {"oof", scores(p.quantile_scores)},
+          {"test", scores(p.test_quantile_scores)}};
+}
+
+inline void ReadQuantileScores(const nlohmann::json& j, PublishedPrediction& p) {
+  const auto read = [](const nlohmann::json& from, QuantileScores& to) {
+    to.pinball = from.at("pinball").get<std::vector<double>>();
+    to.below = from.at("below").get<std::vector<double>>();
+  };
+  p.quantiles.levels = j.at("levels").get<std::vector<double>>();
+  read(j.at("oof"), p.quantile_scores);
+  read(j.at("test"), p.test_quantile_scores);
+}
+
 inline nlohmann::json TrialsJson(const std::vector<Trial>& trials) {
   nlohmann::json list = nlohmann::json::array();
   for (const Trial& trial : trials) {

@@ -381,9 +381,17 @@ constexpr char kVersion16[] = R"sql(
 ALTER TABLE jobs ADD COLUMN constraints_json TEXT NOT NULL DEFAULT '{}';
 )sql";
 
-constexpr const char* kMigrations[] = {
-    kVersion1, kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
-    kVersion9, kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16};
+// Adds the floor's weight in a Prediction, and how its quantiles score. From now on tasks that are
+// as a Job begins with them have no rows (server/domain/first_tasks.h).
+constexpr char kVersion17[] = R"sql(
+ALTER TABLE predictions ADD COLUMN floor_weight REAL DEFAULT 0;
+ALTER TABLE predictions ADD COLUMN quantile_scores_json TEXT NOT NULL DEFAULT '';  -- empty: none
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
+                                       kVersion16, kVersion17};
 
 }  // namespace
 

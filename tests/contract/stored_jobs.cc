@@ -15,6 +15,11 @@ std::string Text(const std::optional<T>& value) {
   return value ? absl::StrCat(*value) : "none";
 }
 
+std::string Text(const QuantileScores& scores) {
+  return absl::StrCat(" [", absl::StrJoin(scores.pinball, ","), " ",
+                      absl::StrJoin(scores.below, ","), "]");
+}
+
 }  // namespace
 
 std::string Text(const Member& m) {
@@ -220,6 +225,10 @@ Job FullJob() {
   p.comparable = true;
   p.test_score = 0.91;
   p.floor_score = 0.7;
+  p.floor_weight = 0.25;
+  p.quantiles.levels = {0.1, 0.9};
+  p.quantile_scores = {{0.5, 0.25}, {0.125, 0.875}};
+  p.test_quantile_scores = {{0.75, 0.375}, {0.25, 0.9375}};
   p.at = kStart + absl::Seconds(20);
   job.prediction = p;
   return job;
@@ -339,7 +348,9 @@ std::string Describe(const Job& job) {
                     p.rows, " ", static_cast<int>(p.quality), " ", absl::StrJoin(p.left_out, ","),
                     " ", Text(p.oof_score), p.comparable, " ");
     absl::StrAppend(&text, Text(p.test_score), " ", Text(p.floor_score), " ",
-                    absl::FormatTime(p.at));
+                    absl::FormatTime(p.at), " floor ", p.floor_weight, " levels ",
+                    absl::StrJoin(p.quantiles.levels, ","), Text(p.quantile_scores),
+                    Text(p.test_quantile_scores));
     for (const Member& m : p.members) absl::StrAppend(&text, " {", Text(m), "}");
   }
   return text;

@@ -102,6 +102,19 @@ def _():
         truth = [float(row[2]) for row in rows_of(test)[1:]]
         inside = sum(float(row[2]) <= y <= float(row[3]) for row, y in zip(rows, truth)) / len(rows)
         assert 0.7 < inside < 0.9, inside
+        told = {s["level"]: s for s in job["scores"]["test_quantiles"]}
+        assert sorted(told) == [0.1, 0.9] and len(job["scores"]["quantiles"]) == 2, job["scores"]
+        for at, (level, score) in enumerate(sorted(told.items())):
+            quantiles = [float(row[2 + at]) for row in rows]
+            below = sum(y <= q for y, q in zip(truth, quantiles)) / len(rows)
+            pinball = sum(max(level * (y - q), (level - 1) * (y - q)) for y, q in zip(truth, quantiles)) / len(rows)
+            assert abs(score["below"] - below) <= 0.003, (score, below)
+            assert abs(score["pinball"] - pinball) <= 1e-3 * pinball, (score, pinball)
+        assert "0.1:" in house.cli("get", job["id"]).stdout, house.cli("get", job["id"]).stdout
+        house.kill_daemon()
+        house.start()
+        again = house.job(job["id"])
+        assert again["scores"] == job["scores"], (again["scores"], job["scores"])
         widths = sorted((float(row[1]), float(row[3]) - float(row[2])) for row in rows)
         assert widths[-1][1] > 2 * widths[0][1], (widths[0], widths[-1])
         again = predict(house, job, test)

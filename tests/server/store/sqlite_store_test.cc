@@ -117,6 +117,43 @@ TEST(SqliteStoreTest, OnlyRowsThatChangedAreWritten) {
   EXPECT_LE(store->LogBytes(), 5 * 4096);
 }
 
+TEST(SqliteStoreTest, TasksThatNothingHasTouchedHaveNoRows) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  const Job job = NewJob("a-1", 5);
+  ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
+  EXPECT_EQ(Count(path, "SELECT COUNT(*) FROM tasks"), 0);
+  ASSERT_EQ(store->Commit(Change({Started(job, 3, 7)})), absl::OkStatus());
+  EXPECT_EQ(Count(path, "SELECT COUNT(*) FROM tasks"), 1);
+  store = SqliteStore::Open(path).value();
+  const auto read = store->GetJob("a-1");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->tasks.size(), 6u);
+  EXPECT_EQ(read->tasks[0].kind, TaskKind::kPrepare);
+  EXPECT_EQ(read->tasks[4].attempt, 7);
+  EXPECT_EQ(read->tasks[5].fold, 4);
+  EXPECT_EQ(read->tasks[5].epochs_planned, job.spec.epochs);
+}
+
+TEST(SqliteStoreTest, PlacesOfTasksThatCannotBeAreDamage) {
+  for (const char* damage : {"UPDATE tasks SET position = 40", "UPDATE tasks SET position = -1",
+                             "UPDATE jobs SET folds = 2000000000", "UPDATE jobs SET folds = -2"}) {
+    const std::string path = NewFolder() + "/traind.db";
+    auto store = SqliteStore::Open(path).value();
+    const Job job = NewJob("a-1", 2);
+    ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
+    ASSERT_EQ(store->Commit(Change({Started(job, 1, 7)})), absl::OkStatus());
+    store.reset();
+    auto db = Connection::Open(path, Connection::Mode::kReadWrite).value();
+    ASSERT_EQ(db->AddChecksums(), absl::OkStatus());
+    ASSERT_EQ(db->Execute(damage), absl::OkStatus()) << damage;
+    db.reset();
+    EXPECT_EQ(SqliteStore::Open(path).value()->GetJob("a-1").status().code(),
+              absl::StatusCode::kDataLoss)
+        << damage;
+  }
+}
+
 TEST(SqliteStoreTest, HistoryIsAppendedInOrderAcrossRestarts) {
   const std::string path = NewFolder() + "/traind.db";
   auto store = SqliteStore::Open(path).value();
