@@ -43,6 +43,13 @@ bool IsConstant(const Moments& moments) {
   return !(moments.deviation > 1e-7 * std::max(1e-30, std::fabs(moments.mean)));
 }
 
+float Clipped(float deviations, OutlierForm form) {
+  if (form == OutlierForm::kClamp) return std::clamp(deviations, -kMaxDeviations, kMaxDeviations);
+  const float ratio = deviations / kSmoothDeviations;
+  return std::fabs(ratio) < 1e18f ? deviations / std::sqrt(1 + ratio * ratio)
+                                  : std::copysign(kSmoothDeviations, deviations);
+}
+
 // Rows per block, so that a row-major block stays in the cache.
 constexpr int64_t kBlockRows = 256;
 
@@ -50,9 +57,10 @@ constexpr int64_t kBlockRows = 256;
 
 RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
                            absl::Span<const int32_t> training_rows, const SampleShape& shape,
-                           TargetForm form, InputWidths widths) {
+                           TargetForm form, InputWidths widths, OutlierForm outliers) {
   RowEncoder encoder;
   encoder.widths_ = widths;
+  encoder.outliers_ = outliers;
   encoder.table_ = std::move(table);
   encoder.shape_ = shape;
   const TableSchema& schema = encoder.table_->schema();
@@ -83,6 +91,7 @@ RowEncoder::RowEncoder(State state, std::shared_ptr<const Table> table)
       categorical_(std::move(state.categorical)),
       cardinalities_(std::move(state.cardinalities)),
       shape_(state.shape),
+      outliers_(state.outliers),
       targets_(std::move(state.targets)),
       target_mean_(std::move(state.target_mean)),
       target_scale_(std::move(state.target_scale)) {
@@ -91,7 +100,8 @@ RowEncoder::RowEncoder(State state, std::shared_ptr<const Table> table)
 }
 
 RowEncoder::State RowEncoder::state() const {
-  State state = {numeric_, categorical_, cardinalities_, shape_, target_mean_, target_scale_, {}};
+  State state = {numeric_,      categorical_, cardinalities_, shape_, target_mean_,
+                 target_scale_, {},           outliers_};
   if (past_at_ >= 0) state.targets = targets_;
   return state;
 }
@@ -299,9 +309,7 @@ void RowEncoder::EncodeNumeric(const FeatureRows& rows, int64_t begin, int64_t e
       const float value = values[row];
       const bool missing = !std::isfinite(value);
       const float deviations = (value - column.mean) * column.inverse_scale;
-      *cell = missing || column.inverse_scale == 0
-                  ? 0.0f
-                  : std::clamp(deviations, -kMaxDeviations, kMaxDeviations);
+      *cell = missing || column.inverse_scale == 0 ? 0.0f : Clipped(deviations, outliers_);
       if (column.indicator) cell[1] = missing ? 1.0f : 0.0f;
     }
     if (column.indicator) ++out;

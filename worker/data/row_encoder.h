@@ -21,8 +21,10 @@ inline constexpr int32_t kMissingInputCode = 0;
 inline constexpr int32_t kUnseenInputCode = 1;
 inline constexpr int32_t kFirstSeenCode = 2;
 
-// Standardised values are clamped to this many standard deviations.
+// OutlierForm::kClamp: standardised values are clamped to this many standard deviations.
 inline constexpr float kMaxDeviations = 10;
+// OutlierForm::kSmooth: the standard deviations that no value reaches.
+inline constexpr float kSmoothDeviations = 3;
 
 struct EncodedRows {
   int64_t rows = 0;
@@ -51,6 +53,14 @@ enum class InputWidths {
   kTable,
 };
 
+// What becomes of standardised numbers far from the mean.
+enum class OutlierForm {
+  kClamp,
+  // x / sqrt(1 + (x / 3)^2): the smooth clipping of RealMLP (Holzmueller et al. 2024). Values near
+  // the mean hardly change, and those far from it keep their order.
+  kSmooth,
+};
+
 // Pointers to the first row of each feature of a table. Each feature is numeric or categorical;
 // its other pointer is null.
 struct FeatureRows {
@@ -70,7 +80,8 @@ class RowEncoder {
   // a 0/1 indicator of missing values.
   static RowEncoder Fit(std::shared_ptr<const Table> table, absl::Span<const int32_t> training_rows,
                         const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto,
-                        InputWidths widths = InputWidths::kFold);
+                        InputWidths widths = InputWidths::kFold,
+                        OutlierForm outliers = OutlierForm::kClamp);
 
   // The result of fitting.
   struct Numeric {
@@ -94,7 +105,8 @@ class RowEncoder {
     std::vector<int64_t> cardinalities;  // [categorical]
     SampleShape shape;
     std::vector<double> target_mean, target_scale;
-    std::vector<Target> targets;  // regression with a horizon of 1 or more
+    std::vector<Target> targets;                 // regression with a horizon of 1 or more
+    OutlierForm outliers = OutlierForm::kClamp;  // of features; targets' past is clamped
   };
   State state() const;
   // An encoder with the same state. table: later rows with the same features; null: only rows that
@@ -153,6 +165,7 @@ class RowEncoder {
   int64_t numeric_width_ = 0;
   SampleShape shape_;
   InputWidths widths_ = InputWidths::kFold;
+  OutlierForm outliers_ = OutlierForm::kClamp;
   // The first of the two columns of each target's past; -1: the past is no input.
   int64_t past_at_ = -1;
   std::vector<Target> targets_;  // regression

@@ -21,8 +21,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Format 1 lacks what forecasts of later rows need.
-constexpr int kFormat = 2;
+// Format 1 lacks what forecasts of later rows need. In format 2 all numbers are clamped.
+constexpr int kFormat = 3;
+constexpr char kSmooth[] = "smooth", kClamp[] = "clamp";
 constexpr char kBodyName[] = "model";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
@@ -40,10 +41,14 @@ Json EncoderJson(const RowEncoder::State& state) {
   for (const auto& column : state.categorical) {
     categorical.push_back({{"feature", column.feature}, {"input_codes", column.input_codes}});
   }
-  Json json = {{"numeric", std::move(numeric)},        {"categorical", std::move(categorical)},
-               {"cardinalities", state.cardinalities}, {"window", state.shape.window},
-               {"horizon", state.shape.horizon},       {"target_mean", state.target_mean},
-               {"target_scale", state.target_scale}};
+  Json json = {{"numeric", std::move(numeric)},
+               {"categorical", std::move(categorical)},
+               {"cardinalities", state.cardinalities},
+               {"window", state.shape.window},
+               {"horizon", state.shape.horizon},
+               {"target_mean", state.target_mean},
+               {"target_scale", state.target_scale},
+               {"outliers", state.outliers == OutlierForm::kSmooth ? kSmooth : kClamp}};
   for (const RowEncoder::Target& target : state.targets) {
     json["targets"].push_back({{"mean", target.mean},
                                {"scale", target.scale},
@@ -95,6 +100,7 @@ RowEncoder::State EncoderFromJson(const Json& json) {
   json.at("horizon").get_to(state.shape.horizon);
   json.at("target_mean").get_to(state.target_mean);
   json.at("target_scale").get_to(state.target_scale);
+  if (json.value("outliers", kClamp) == kSmooth) state.outliers = OutlierForm::kSmooth;
   for (const Json& item : json.value("targets", Json::array())) {
     RowEncoder::Target& target = state.targets.emplace_back();
     item.at("mean").get_to(target.mean);

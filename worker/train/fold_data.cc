@@ -109,6 +109,13 @@ absl::Status OpenVolumes(const std::string& path, const PatchSpec& patches, Fold
   return absl::OkStatus();
 }
 
+// Measured over public tables (docs/BENCHMARKS.md): plain networks of single rows gain by smooth
+// clipping; embeddings of numbers place values by themselves.
+OutlierForm OutliersOf(const TrainingSpec& spec, const SampleShape& shape) {
+  const bool smooth = spec.model.mlp.has_value() && IsPlain(*spec.model.mlp) && shape.window == 1;
+  return smooth ? OutlierForm::kSmooth : OutlierForm::kClamp;
+}
+
 }  // namespace
 
 ModelShape FoldData::shape() const {
@@ -166,8 +173,8 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
   // A user's own network has the widths that it has.
   const InputWidths widths =
       spec.model.script.has_value() ? InputWidths::kTable : InputWidths::kFold;
-  data.encoder = std::make_unique<const RowEncoder>(
-      RowEncoder::Fit(data.table, data.rows.training, split.shape, form, widths));
+  data.encoder = std::make_unique<const RowEncoder>(RowEncoder::Fit(
+      data.table, data.rows.training, split.shape, form, widths, OutliersOf(spec, split.shape)));
   if (!spec.text.columns.empty()) {
     RETURN_IF_ERROR(
         ReadTexts(spec.text, absl::StrCat(state_dir, "/", TokenizerPath(job, fold)), data));

@@ -55,6 +55,26 @@ TEST(RowEncoderTest, NumericColumnsAreStandardisedByTheTrainingRowsAlone) {
   EXPECT_FLOAT_EQ(rows.numeric[2], kMaxDeviations);  // clamped
 }
 
+TEST(RowEncoderTest, SmoothClippingKeepsTheOrderOfFarValues) {
+  const float huge = std::numeric_limits<float>::max();
+  const auto table = OpenTable(SmallRows({1, 5, 9, 1000, 2000, -2000, huge, kMissing},
+                                         std::vector<int32_t>(8, 0), {1, 2, 3, 4, 5, 6, 7, 8}));
+  const auto encoder = RowEncoder::Fit(table, {0, 1}, {}, TargetForm::kAuto, InputWidths::kFold,
+                                       OutlierForm::kSmooth);
+  for (const RowEncoder& used : {encoder, RowEncoder(encoder.state(), table)}) {
+    const std::vector<float> x = used.Encode(Split::kTrain, 0, 8).numeric;
+    EXPECT_FLOAT_EQ(x[0], -1 / std::sqrt(1 + 1 / 9.0f));
+    EXPECT_FLOAT_EQ(x[1], -x[0]);
+    EXPECT_FLOAT_EQ(x[2], 3 / std::sqrt(2.0f));
+    EXPECT_LT(x[2], x[3]);
+    EXPECT_LT(x[3], x[4]);
+    EXPECT_LT(x[4], kSmoothDeviations);
+    EXPECT_NEAR(x[5], -x[4], 1e-3);
+    EXPECT_EQ(x[6], kSmoothDeviations);
+    EXPECT_EQ(x[7], 0);
+  }
+}
+
 TEST(RowEncoderTest, MissingValuesAreTheMeanAndHaveAnIndicator) {
   const auto table = OpenTable(SmallRows({1, 3, kMissing}, {0, 0, 0}, {1, 2, 3}));
   const auto encoder = RowEncoder::Fit(table, {0, 1, 2});

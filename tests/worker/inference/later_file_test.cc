@@ -121,6 +121,22 @@ TEST_F(LaterFileTest, LargeNumbersAreThoseOfTheTable) {
   EXPECT_NE(expected.numeric[0], expected.numeric[1]) << "a second later";
 }
 
+TEST_F(LaterFileTest, SmoothlyClippedNumbersAreThoseOfTheTable) {
+  std::string train = "x,y\n", test = train;
+  for (int i = 0; i < 220; ++i) absl::StrAppend(i < 200 ? &train : &test, i * i, ",", i % 2, "\n");
+  table_ = testing_table::OpenTable(testing_table::Read(train, test));
+  file_.input = InputSchemaOf(table_->schema());
+  std::vector<int32_t> rows(200);
+  std::iota(rows.begin(), rows.end(), 0);
+  const RowEncoder encoder = RowEncoder::Fit(table_, rows, {}, TargetForm::kAuto,
+                                             InputWidths::kFold, OutlierForm::kSmooth);
+  file_.encoder = encoder.state();
+  ASSERT_TRUE(WriteModelFile(dir_, ".", file_).ok());
+  const EncodedRows expected = encoder.Encode(Split::kTest, 0, 20);
+  EXPECT_EQ(Encoded(test).numeric, expected.numeric);
+  EXPECT_NE(expected.numeric, RowEncoder::Fit(table_, rows).Encode(Split::kTest, 0, 20).numeric);
+}
+
 TEST_F(LaterFileTest, OrderSeparatorsAndOtherColumnsMakeNoDifference) {
   const std::string text =
       "colour\tnew\ta, b\tid\tsize\twhen\n"
