@@ -80,6 +80,8 @@ absl::Status IncomingFile::Append(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
+void IncomingFile::Discard() { unlink(temporary_.c_str()); }
+
 absl::Status IncomingFile::Commit() {
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(temporary_));
   if (digest.bytes < expected_.bytes) {
@@ -87,7 +89,7 @@ absl::Status IncomingFile::Commit() {
         absl::StrCat(path_, ": ", digest.bytes, " of ", expected_.bytes, " bytes came"));
   }
   if (digest.sha256 != expected_.sha256) {
-    unlink(temporary_.c_str());
+    Discard();
     return absl::DataLossError(absl::StrCat(path_, ": other bytes came than were sent"));
   }
   if (fsync(fd_) != 0) return ErrnoStatus(errno, absl::StrCat("cannot sync ", path_));

@@ -34,6 +34,8 @@ class IncomingFile {
   // Durable when it returns. Unavailable: bytes are missing, what came stays; DataLoss: the digest
   // is another one, what came is removed. REQUIRES: called once, and last.
   absl::Status Commit();
+  // Removes what came. REQUIRES: called last, and not after Commit.
+  void Discard();
 
  private:
   IncomingFile(std::string path, std::string temporary, FileDigest expected, int fd, int64_t offset)

@@ -216,12 +216,17 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   }
   // Nobody else has the path here, because the file is locked.
   const absl::Cleanup forget = [&] { ForgetReceiver(named.path()); };
+  absl::Status received;
   do {
     NotePart(named.path(), context);
-    RETURN_IF_ERROR(file->Append(part.content()));
-  } while (requests.Read(&part));
-  // The Job may have ended, and its folder may be gone, meanwhile.
-  RETURN_IF_ERROR(CheckRuns(named.job()));
+    received = file->Append(part.content());
+  } while (received.ok() && requests.Read(&part));
+  // The Job may have ended, and its folder may be gone, meanwhile. Then nobody sends the rest.
+  if (absl::Status runs = CheckRuns(named.job()); !runs.ok()) {
+    file->Discard();
+    return runs;
+  }
+  RETURN_IF_ERROR(received);
   return file->Commit();
 }
 

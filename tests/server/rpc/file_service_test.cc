@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -35,7 +36,9 @@ class FileServiceTest : public ::testing::Test {
     jobs_["j"] = job;
     service_ = std::make_unique<GrpcFileService>(
         folder_ + "/state",
-        [this](const std::string& id) { return jobs_.count(id) > 0 ? jobs_[id] : nullptr; },
+        [this](const std::string& id) {
+          return jobs_.count(id) > 0 && !over_ ? jobs_[id] : nullptr;
+        },
         absl::Milliseconds(200));
     server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get()}).value();
     stub_ = v1::FileService::NewStub(grpc::CreateChannel(
@@ -46,6 +49,20 @@ class FileServiceTest : public ::testing::Test {
     const std::string whole = folder_ + "/" + path;
     ASSERT_TRUE(MakeDirs(whole.substr(0, whole.rfind('/'))).ok());
     ASSERT_TRUE(WriteFileDurably(whole, bytes).ok());
+  }
+  // Whether the Attempt's folder has a file of that size; 0: any file.
+  bool HasFileOf(uintmax_t bytes) const {
+    std::error_code error;
+    for (const auto& file :
+         std::filesystem::directory_iterator(folder_ + "/state/jobs/j/attempts/3", error)) {
+      if (bytes == 0 || file.file_size(error) == bytes) return true;
+    }
+    return false;
+  }
+  void AwaitFileOf(uintmax_t bytes) const {
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (!HasFileOf(bytes) && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    ASSERT_TRUE(HasFileOf(bytes));
   }
   bool There(const std::string& path) const {
     return access((folder_ + "/state/" + path).c_str(), F_OK) == 0;
@@ -108,6 +125,7 @@ class FileServiceTest : public ::testing::Test {
 
   std::string folder_;
   std::map<std::string, std::shared_ptr<const Job>> jobs_;
+  std::atomic<bool> over_{false};  // every Job is
   std::unique_ptr<GrpcFileService> service_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::FileService::Stub> stub_;
@@ -180,17 +198,7 @@ TEST_F(FileServiceTest, AStalledSendIsTakenOver) {
   part.set_content("hello");
   parts->Write(part);  // and then nothing, as over a dead connection
   // An offer that came before it would take the file away from it.
-  const std::string folder = folder_ + "/state/jobs/j/attempts/3";
-  const auto came = [&folder] {
-    std::error_code error;
-    for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
-      if (file.file_size(error) == 5) return true;
-    }
-    return false;
-  };
-  for (const absl::Time end = absl::Now() + absl::Seconds(20); !came() && absl::Now() < end;) {
-    absl::SleepFor(absl::Milliseconds(1));
-  }
+  AwaitFileOf(5);
   int64_t offset = 0;
   bool refused = false;
   for (const absl::Time end = absl::Now() + absl::Seconds(20); absl::Now() < end;) {
@@ -216,6 +224,26 @@ TEST_F(FileServiceTest, AFileWithAnotherDigestOrOfAJobThatIsOverDoesNotAppear) {
   jobs_.clear();
   EXPECT_EQ(Put(Offer(path, "hello"), 0, "hello"), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_FALSE(There(path));
+}
+
+TEST_F(FileServiceTest, NothingIsLeftOfASendWhoseJobEndsMeanwhile) {
+  for (const bool all : {true, false}) {
+    v1::PutFileRequest part;
+    *part.mutable_file() = Offer("jobs/j/attempts/3/oof.npy", "hello world");
+    part.set_content("hello");
+    grpc::ClientContext context;
+    v1::PutFileReply reply;
+    const auto parts = stub_->PutFile(&context, &reply);
+    parts->Write(part);
+    AwaitFileOf(5);
+    over_ = true;
+    part.set_content(" world");
+    if (all) parts->Write(part);
+    parts->WritesDone();
+    EXPECT_EQ(parts->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_FALSE(HasFileOf(0));
+    over_ = false;
+  }
 }
 
 TEST_F(FileServiceTest, OnlyFilesThatTravelAreListed) {
