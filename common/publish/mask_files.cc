@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
-#include "common/data/volume/overlap.h"
 
 namespace traind {
 
@@ -54,6 +54,19 @@ MaskForm MaskFormOf(const std::string& name, const VolumeSet& set) {
   return nifti ? MaskForm::kNifti : MaskForm::kNpy;
 }
 
+absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
+                        const JoinedValues& values, size_t begin, AnswerMask::Take take) {
+  AnswerMask mask(set, volume, std::move(take));
+  std::vector<float> slice(
+      static_cast<size_t>(volume.shape.height * volume.shape.width * set.values()));
+  for (int64_t z = 0; z < volume.shape.depth; ++z) {
+    values.Read(begin, absl::MakeSpan(slice));
+    begin += slice.size();
+    RETURN_IF_ERROR(mask.Add(slice));
+  }
+  return mask.Finish();
+}
+
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
                                      const JoinedValues& values) {
@@ -63,29 +76,20 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
   MaskFiles files;
   const int64_t width = set.values();
   size_t begin = 0;
-  std::vector<uint8_t> slice;
-  std::vector<float> of_slice;  // [H, W, width]
   for (size_t row = 0; row < volumes.size(); ++row) {
-    const VolumeShape& shape = volumes[row].shape;
+    const VolumeShape& shape = volumes[row].own;
     files.names.push_back(absl::StrCat(kMasksDir, "/", names[row], MaskEnding(form)));
     ASSIGN_OR_RETURN(const std::unique_ptr<MaskWriter> writer,
                      MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), form, shape,
                                         volumes[row].geometry.value_or(NiftiGeometry())));
-    slice.resize(static_cast<size_t>(shape.height * shape.width));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
-    for (int64_t z = 0; z < shape.depth; ++z) {
-      of_slice.resize(slice.size() * static_cast<size_t>(width));
-      values.Read(begin, absl::MakeSpan(of_slice));
-      begin += of_slice.size();
-      const float* at = of_slice.data();
-      for (uint8_t& voxel : slice) {
-        voxel = LabelOf(at, width);
-        ++voxels[voxel];
-        at += width;
-      }
-      RETURN_IF_ERROR(writer->Append(slice));
-    }
+    RETURN_IF_ERROR(ReadAnswer(set, volumes[row], values, begin,
+                               [&](int64_t, absl::Span<const uint8_t> labels) {
+                                 for (const uint8_t label : labels) ++voxels[label];
+                                 return writer->Append(labels);
+                               }));
     RETURN_IF_ERROR(writer->Commit().status());
+    begin += static_cast<size_t>(volumes[row].shape.voxels() * width);
     files.shares.push_back(SharesOf(voxels, shape.voxels()));
   }
   return files;

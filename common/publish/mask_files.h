@@ -1,12 +1,14 @@
 // The masks of a Prediction.
 #pragma once
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/types/span.h>
 
 #include <string>
 #include <vector>
 
+#include "common/data/volume/answer_mask.h"
 #include "common/data/volume/mask_writer.h"
 #include "common/data/volume/volume_set.h"
 #include "common/publish/test_values.h"
@@ -29,9 +31,14 @@ std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t r
 // all of them are NIfTI, else NPY.
 MaskForm MaskFormOf(const std::string& name, const VolumeSet& set);
 
-// Writes the mask of each test volume into `folder`, with the labels of LabelOf
-// (common/data/volume/overlap.h). values: [voxels of all test volumes, set.values()], read slice by
-// slice. Errors: those of DurableWriter.
+// Hands over the mask of a test volume (AnswerMask). values: [voxels of all test volumes,
+// set.values()], read slice by slice; those of the volume begin at `begin`. Errors: those of
+// `take`.
+absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
+                        const JoinedValues& values, size_t begin, AnswerMask::Take take);
+
+// Writes the mask of each test volume into `folder`. values: as for ReadAnswer. Errors: those of
+// DurableWriter.
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
                                      const JoinedValues& values);

@@ -11,6 +11,7 @@
 #include "common/data/table/sample_plan.h"
 #include "common/data/table/series_places.h"
 #include "common/data/volume/overlap.h"
+#include "common/publish/mask_files.h"
 
 namespace traind {
 
@@ -21,23 +22,19 @@ std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedV
   double sum = 0;
   int64_t masks = 0;
   size_t begin = 0;
-  const auto width = static_cast<size_t>(set.values());
-  std::vector<float> slice;
   for (const StoredVolume& volume : set.volumes(Split::kTest)) {
-    const auto plane = static_cast<size_t>(volume.shape.height * volume.shape.width);
-    slice.resize(plane * width);
-    MaskScore score(set.values());
-    for (int64_t z = 0; volume.has_mask && z < volume.shape.depth; ++z) {
-      const size_t voxel = static_cast<size_t>(z) * plane;
-      values.Read(begin + voxel * width, absl::MakeSpan(slice));
-      score.Add(slice, set.Mask(volume).subspan(voxel, plane));
-      set.Release(volume, z, 1);
-    }
     if (volume.has_mask) {
+      MaskScore score(set.values());
+      const auto take = [&](int64_t z, absl::Span<const uint8_t> labels) {
+        score.Add(labels, set.OwnMaskSlice(volume, z));
+        set.ReleaseOwnMaskSlice(volume, z);
+        return absl::OkStatus();
+      };
+      ReadAnswer(set, volume, values, begin, take).IgnoreError();  // only `take` can fail
       sum += score.Score(metric.kind().of_masks);
       ++masks;
     }
-    begin += static_cast<size_t>(volume.shape.voxels()) * width;
+    begin += static_cast<size_t>(volume.shape.voxels() * set.values());
   }
   if (masks == 0) return std::nullopt;
   return sum / static_cast<double>(masks);

@@ -21,8 +21,10 @@ std::string TypeWord(const FieldDescriptor& field) {
   std::string word;
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
-      if (!RulesOf(field).list().empty()) return "text, or a list of texts";
       word = RulesOf(field).path() ? "path" : RulesOf(field).one_of_size() > 0 ? "word" : "text";
+      if (const FieldDescriptor* const list = ListOf(field)) {
+        return absl::StrCat(word, ", or a ", TypeWord(*list));
+      }
       break;
     case FieldDescriptor::CPPTYPE_DOUBLE:
     case FieldDescriptor::CPPTYPE_FLOAT:

@@ -178,6 +178,11 @@ const v1::FieldRules& RulesOf(const FieldDescriptor& field) {
   return field.options().GetExtension(v1::rules);
 }
 
+const FieldDescriptor* ListOf(const FieldDescriptor& field) {
+  const std::string& name = RulesOf(field).list();
+  return name.empty() ? nullptr : field.containing_type()->FindFieldByName(name);
+}
+
 bool IsScalarField(const FieldDescriptor& field) {
   if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return true;
   const std::string& type = field.message_type()->full_name();
@@ -212,6 +217,7 @@ absl::Status CheckWord(const v1::FieldRules& rules, absl::string_view word) {
   const bool single = words.size() == 1;
   return Refuse(word,
                 absl::StrCat(single ? "is not " : "must be one of: ", absl::StrJoin(words, ", "),
+                             rules.list().empty() ? "" : ", or a list",
                              single ? "" : DidYouMean(word, words)));
 }
 

@@ -17,6 +17,10 @@ namespace traind {
 
 const v1::FieldRules& RulesOf(const google::protobuf::FieldDescriptor& field);
 
+// Returns the repeated field that takes the YAML's list in place of this field; null: there is
+// none.
+const google::protobuf::FieldDescriptor* ListOf(const google::protobuf::FieldDescriptor& field);
+
 // Whether YAML writes the field as one scalar: all but (other) messages.
 bool IsScalarField(const google::protobuf::FieldDescriptor& field);
 

@@ -112,6 +112,18 @@ void CheckClasses(const v1::DataSpec& data, const Add& add) {
   }
 }
 
+// auto, or a number for each axis.
+void CheckSpacing(const v1::VolumeSpec& volume, const Add& add) {
+  const int numbers = volume.spacings_size();
+  if (numbers > 0 && !volume.spacing().empty()) {
+    add("data.volume.spacings", "and data.volume.spacing are both set; choose one");
+  }
+  if (numbers != 0 && numbers != 3) {
+    add("data.volume.spacing", absl::StrCat("has ", numbers, numbers == 1 ? " number" : " numbers",
+                                            "; depth, height and width are three"));
+  }
+}
+
 // Axes are there once.
 void CheckAxes(const google::protobuf::RepeatedPtrField<std::string>& axes, const char* field,
                const Add& add) {
@@ -156,6 +168,7 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
   const std::string mask = data.volume().mask().empty() ? defaults.mask : data.volume().mask();
   if (image == mask) add("data.volume.mask", absl::StrCat("'", mask, "' is the volume, too"));
   CheckClasses(data, add);
+  CheckSpacing(data.volume(), add);
   CheckPatchChanges(spec.train().augment(), add);
   CheckAxes(spec.model().unet3d().mirror(), "model.unet3d.mirror", add);
   if (spec.predictions().ensemble() == "greedy") {
@@ -209,6 +222,10 @@ void CheckMedia(const v1::JobSpec& spec, bool partial,
 }
 
 std::string MediaOf(const v1::DataSpec& data) { return ChosenMember(data, "media"); }
+
+bool Resamples(const v1::VolumeSpec& volume) {
+  return !volume.spacing().empty() || volume.spacings_size() > 0;
+}
 
 std::string NetworkName(const v1::ModelSpec& model) { return ChosenMember(model, "architecture"); }
 

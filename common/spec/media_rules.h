@@ -16,6 +16,9 @@ void CheckMedia(const v1::JobSpec& spec, bool partial,
 // Returns the medium that rows have besides their columns: image, text or volume; empty: none.
 std::string MediaOf(const v1::DataSpec& data);
 
+// Whether volumes are resampled (data.volume.spacing).
+bool Resamples(const v1::VolumeSpec& volume);
+
 // The kind of model that the spec names, such as "mlp"; empty where it names none.
 std::string NetworkName(const v1::ModelSpec& model);
 

@@ -7,6 +7,7 @@
 
 #include "common/base/field_path.h"
 #include "common/spec/field_text.h"
+#include "common/spec/media_rules.h"
 #include "common/spec/spec_rules.h"
 
 namespace traind {
@@ -58,6 +59,10 @@ v1::JobSpec GoOnFrom(v1::JobSpec source, const v1::JobSpec& spec) {
   // A list is replaced, not made longer.
   if (spec.model().mlp().hidden_size() > 0) source.mutable_model()->mutable_mlp()->clear_hidden();
   if (spec.data().targets_size() > 0) source.mutable_data()->clear_targets();
+  if (Resamples(spec.data().volume())) {
+    source.mutable_data()->mutable_volume()->clear_spacing();
+    source.mutable_data()->mutable_volume()->clear_spacings();
+  }
   if (spec.model().automatic().kinds_size() > 0) {
     source.mutable_model()->mutable_automatic()->clear_kinds();
   }

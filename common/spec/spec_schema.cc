@@ -146,8 +146,8 @@ Json FieldSchema(const FieldDescriptor& field) {
     schema = {{"type", "object"}, {"additionalProperties", std::move(value)}};
   } else if (field.is_repeated()) {
     schema = ListSchema(ValueSchema(field));
-  } else if (!rules.list().empty()) {
-    schema = {{"anyOf", {ValueSchema(field), ListSchema(ValueSchema(field))}}};
+  } else if (const FieldDescriptor* const list = ListOf(field)) {
+    schema = {{"anyOf", {ValueSchema(field), ListSchema(ValueSchema(*list))}}};
   } else {
     schema = ValueSchema(field);
     // A word may stand for the section, which chooses one below it.

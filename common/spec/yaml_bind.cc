@@ -398,9 +398,8 @@ class Binder {
     if (!Visit(node, path)) return;
     if (field.is_map()) return BindMap(node, path, field, message);
     if (field.is_repeated()) return BindList(node, path, field, message);
-    if (tree_.at(node).kind == Kind::kList && !RulesOf(field).list().empty()) {
-      const Descriptor& type = *message.GetDescriptor();
-      return BindList(node, path, *type.FindFieldByName(RulesOf(field).list()), message);
+    if (tree_.at(node).kind == Kind::kList && ListOf(field) != nullptr) {
+      return BindList(node, path, *ListOf(field), message);
     }
     if (IsScalarField(field)) return BindScalar(node, path, field, false, message);
     if (BindWord(node, path, field, message) || BindWords(node, path, field, message)) return;

@@ -13,6 +13,7 @@
 #include "common/base/engine_version.h"
 #include "common/job_rules/program_rules.h"
 #include "common/job_rules/task_rules.h"
+#include "common/spec/media_rules.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/epoch_work.h"
 
@@ -36,6 +37,10 @@ std::string CacheKey(v1::JobSpec spec) {
     spec.mutable_data()->mutable_image()->clear_labels();
     spec.mutable_data()->mutable_image()->clear_test_labels();
   }
+  // Folds of engines that did not know this field have kept all components.
+  v1::VolumeSpec* const volume =
+      spec.data().has_volume() ? spec.mutable_data()->mutable_volume() : nullptr;
+  if (volume != nullptr && volume->components() == "all") volume->clear_components();
   if (spec.model().has_script()) spec.mutable_model()->mutable_script()->clear_file();
   if (spec.model().has_pretrained()) {
     spec.mutable_model()->mutable_pretrained()->clear_file();
@@ -69,6 +74,12 @@ std::string SpeedKey(const v1::JobSpec& spec) {
     *shape.mutable_train()->mutable_patches() = spec.train().patches();
     for (const std::string& name : spec.data().volume().classes()) {
       shape.mutable_data()->mutable_volume()->add_classes(name);
+    }
+    // Predictions take as long as there are voxels on the grid of this spacing.
+    if (const v1::VolumeSpec& from = spec.data().volume(); Resamples(from)) {
+      v1::VolumeSpec& volume = *shape.mutable_data()->mutable_volume();
+      volume.set_spacing(from.spacing());
+      *volume.mutable_spacings() = from.spacings();
     }
   }
   shape.mutable_resources()->set_slots(spec.resources().slots());

@@ -13,6 +13,7 @@
 #include "common/base/duration.h"
 #include "common/base/status_macros.h"
 #include "common/job_rules/task_rules.h"
+#include "common/spec/media_rules.h"
 #include "common/spec/presets.h"
 #include "common/spec/spec_rules.h"
 #include "server/intake/automatic.h"
@@ -65,9 +66,14 @@ std::vector<std::string> MediaColumns(const v1::DataSpec& data) {
   return {};
 }
 
+// A file that is resampled counts as so many bytes for each of its own.
+constexpr int64_t kReadings = 2;
+
 MediaLoad LoadOf(const v1::DataSpec& data, const DataFile* file) {
   const std::vector<std::string> columns = MediaColumns(data);
-  return columns.empty() || file == nullptr ? MediaLoad() : CountMedia(*file, columns);
+  MediaLoad load = columns.empty() || file == nullptr ? MediaLoad() : CountMedia(*file, columns);
+  if (Resamples(data.volume())) load.bytes *= kReadings;
+  return load;
 }
 
 // Makes the path of a sample a real one. Empty: there is none.

@@ -45,8 +45,9 @@ def npy(data):
 SPACING, SROW = (0.75, 0.5, 2.5), (-0.75, 0, 0, 7, 0, 0.5, 0, -3, 0, 0, 2.5, 11)
 
 
-def as_nifti(house):
-    """Every array of the volumes' folder becomes a NIfTI file, and the tables name those."""
+def as_nifti(house, deeper=()):
+    """Every array of the volumes' folder becomes a NIfTI file, and the tables name those. The slices of the volumes
+    `deeper` are twice as far apart."""
     folder = os.path.join(house.data, "volumes")
     kinds = {"|u1": (2, 8), "<f4": (16, 32), "<i2": (4, 16)}
     for path in glob.glob(os.path.join(folder, "*.npy")):
@@ -57,7 +58,8 @@ def as_nifti(house):
         struct.pack_into("<i", nifti, 0, 348)
         struct.pack_into("<8h", nifti, 40, 3, width, height, depth, 1, 1, 1, 1)
         struct.pack_into("<2h", nifti, 70, *kinds[header["descr"]])
-        struct.pack_into("<4f", nifti, 76, 1, *SPACING)
+        deep = os.path.basename(path)[:5] in deeper
+        struct.pack_into("<4f", nifti, 76, 1, *SPACING[:2], SPACING[2] * (2 if deep else 1))
         struct.pack_into("<f", nifti, 108, 352)
         struct.pack_into("<2h", nifti, 252, 0, 1)
         struct.pack_into("<12f", nifti, 280, *SROW)
@@ -93,6 +95,62 @@ def _():
             assert struct.unpack_from("<12f", mask, 280) == SROW, mask[280:328]
             voxels = mask[352:]
             assert len(voxels) == 8 * 16 * 16 and abs(sum(voxels) / len(voxels) - float(share)) < 1e-5, share
+
+
+def largest_component(voxels):
+    """The number of voxels of the largest component, and that of all foreground."""
+    depth, height, width = SHAPE
+    left = {i for i, v in enumerate(voxels) if v}
+    all_voxels, largest = len(left), 0
+    while left:
+        found = [left.pop()]
+        for at in found:
+            z, y, x = at // (height * width), at // width % height, at % width
+            near = {(a * height + b) * width + c
+                    for a in range(max(0, z - 1), min(depth, z + 2)) for b in range(max(0, y - 1), min(height, y + 2))
+                    for c in range(max(0, x - 1), min(width, x + 2))} & left
+            left -= near
+            found += near
+        largest = max(largest, len(found))
+    return largest, all_voxels
+
+
+@case("Volumes of other spacings are resampled, and masks of one component answer on the grids of their files", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        as_nifti(house, deeper=("ct001", "ct003", "ct009"))
+        data = {**spec(house)["data"], "volume": {"components": "largest", "spacing": "auto"}}
+        job = house.wait(house.submit(spec(house, data=data))["id"], 100)
+        assert job["state"] == "SUCCEEDED", job
+        assert any(w.startswith("data.volume.spacing: 2.5 x 0.5 x 0.75 mm, the median") for w in job["warnings"]), job["warnings"]
+        scores = job["scores"]
+        assert 0 < scores["floor"] < scores["oof"] and scores["floor"] < scores["test"], scores
+        for path in glob.glob(os.path.join(house.results(job["id"]), "attempts", "*", "test.npy")):
+            with open(path, "rb") as f:
+                header, _ = npy(f.read())
+            assert header["shape"] == (3 * 8 * 16 * 16, 1), header  # ct009 is twice as deep for the network
+        dice = []
+        for name in ("ct008", "ct009"):
+            masks = os.path.join(os.path.dirname(job["predictions"]["path"]), "masks")
+            with gzip.open(os.path.join(masks, name + ".nii.gz")) as f:
+                mask = f.read()
+            assert struct.unpack_from("<4h", mask, 40) == (3, *reversed(SHAPE)), mask[40:56]
+            assert struct.unpack_from("<f", mask, 88) == (SPACING[2] * (2 if name == "ct009" else 1),), mask[76:92]
+            with gzip.open(os.path.join(house.data, "volumes", name + "_mask.nii.gz")) as f:
+                wanted = f.read()[352:]
+            voxels = mask[352:]
+            largest, all_voxels = largest_component(voxels)
+            assert largest == all_voxels > 0, (largest, all_voxels)
+            both = sum(v and w for v, w in zip(voxels, wanted))
+            dice.append(2 * both / (sum(voxels) + sum(wanted)))
+        assert abs(sum(dice) / 2 - scores["test"]) < 1e-6, (dice, scores)
+        # Without a header there is no spacing.
+        make_volumes(house)
+        job = house.wait(house.submit(spec(house, data=data))["id"], 60)
+        assert job["state"] == "FAILED" and job["end_reason"] == "DATA_ERROR", job
+        assert "ct000.npy: not a NIfTI file, so its spacing is unknown" in job["end_message"], job["end_message"]
 
 
 @case("Two Ranks train a U-Net; one is killed, the fold goes on, and masks of the right shape answer", limit_s=150)
@@ -232,6 +290,14 @@ def _():
         wrong["data"]["volume"] = {"image": "picture"}
         result = house.cli("submit", "-f", house.write_spec(wrong))
         assert result.returncode != 0 and "data.volume.image" in result.stderr, result.stderr
+        wrong = spec(house)
+        wrong["data"]["volume"] = {"spacing": [1, 0, 1]}
+        result = house.cli("submit", "-f", house.write_spec(wrong))
+        assert result.returncode != 0 and "data.volume.spacing[1] '0' is below" in result.stderr, result.stderr
+        wrong = spec(house)
+        wrong["data"]["volume"] = {"spacing": [1, 1]}
+        result = house.cli("submit", "-f", house.write_spec(wrong))
+        assert result.returncode != 0 and "data.volume.spacing has 2 numbers" in result.stderr, result.stderr
         wrong = spec(house)
         wrong["train"]["augment"] = {"crop": 0.1}
         result = house.cli("submit", "-f", house.write_spec(wrong))

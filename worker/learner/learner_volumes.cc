@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "common/base/status_macros.h"
+#include "common/data/volume/answer_mask.h"
 #include "common/data/volume/overlap.h"
 #include "worker/data/volume_source.h"
 #include "worker/device/autocast.h"
@@ -54,17 +55,19 @@ absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& sour
                                          absl::Span<const int32_t> index, float* out) {
   for (const int32_t row : index) {
     const StoredVolume& volume = source.volume(row);
-    const auto mask = source.set().Mask(volume);
-    const auto plane = static_cast<size_t>(volume.shape.height * volume.shape.width);
     MaskScore score(options.shape.outputs);
     bool finite = true;
-    const auto take = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
-      score.Add(answer,
-                mask.subspan(static_cast<size_t>(z) * plane, static_cast<size_t>(slices) * plane));
-      finite &= std::all_of(answer.begin(), answer.end(), [](float v) { return v == v; });
+    AnswerMask mask(source.set(), volume, [&](int64_t z, absl::Span<const uint8_t> labels) {
+      score.Add(labels, source.set().OwnMaskSlice(volume, z));
+      source.set().ReleaseOwnMaskSlice(volume, z);
       return absl::OkStatus();
+    });
+    const auto take = [&](int64_t, int64_t, absl::Span<const float> answer) {
+      finite &= std::all_of(answer.begin(), answer.end(), [](float v) { return v == v; });
+      return mask.Add(answer);
     };
     RETURN_IF_ERROR(PredictVolume(which, source, row, take));
+    RETURN_IF_ERROR(mask.Finish());
     const double value = score.Score(options.mask_score);
     *out++ = finite ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
   }

@@ -19,15 +19,15 @@ namespace traind {
 // fitted on all rows.
 struct VolumeRules {
   std::string model;  // see Floor
-  // The score of a rule, 0 to the number of folds, on a training volume.
+  // The score of a rule, 0 to the number of folds, on a training volume as it was decoded.
   std::function<float(size_t row, size_t rule)> score;
-  // The label of a voxel with this value in its first channel, by the rule from
-  // all rows; 0: background.
-  std::function<uint8_t(float)> label;
+  // The label of a voxel with this value in its first channel, by a rule; 0: background.
+  std::function<uint8_t(float value, size_t rule)> label;
 };
 
 // `oof` holds the score of each training volume by its own fold's rule, or by the rule from all
-// rows if it is in no fold. Writes `test_file` durably and slice by slice, because its values
+// rows if it is in no fold. If the set's treatment changes masks after they are predicted, that is
+// the score of the changed mask. Writes `test_file` durably and slice by slice, because its values
 // may be too many to be held in memory: [voxels of the test volumes, set.values()], where a
 // voxel's label gets probability 1.
 // Errors: those of DurableWriter.

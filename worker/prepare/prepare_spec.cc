@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -27,7 +28,19 @@ absl::Status TakeVolume(const plain::DataSpec& data, PrepareSpec& result) {
   if (data.volume.has_value() != masks) {
     return Wrong("data.volume", masks ? "is missing" : "needs task.type: segmentation");
   }
-  if (masks) result.volume = {data.volume->image, data.volume->mask, data.volume->classes};
+  if (!masks) return absl::OkStatus();
+  const plain::VolumeSpec& volume = *data.volume;
+  VolumeFields& fields = result.volume.emplace();
+  fields.image = volume.image;
+  fields.mask = volume.mask;
+  fields.classes = volume.classes;
+  fields.treatment.largest_component = volume.components == "largest";
+  fields.median_spacing = volume.spacing == "auto";
+  if (volume.spacings.empty()) return absl::OkStatus();
+  Spacing& spacing = fields.treatment.spacing.emplace();
+  if (volume.spacings.size() != spacing.size())
+    return Wrong("data.volume.spacing", "has not three numbers");
+  std::copy(volume.spacings.begin(), volume.spacings.end(), spacing.begin());
   return absl::OkStatus();
 }
 

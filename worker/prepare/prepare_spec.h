@@ -12,6 +12,7 @@
 #include "common/data/image/image_fields.h"
 #include "common/data/table/folds.h"
 #include "common/data/table/table.h"
+#include "common/data/volume/volume_treatment.h"
 #include "common/job_rules/user_program.h"
 #include "common/metrics/metrics.h"
 #include "common/publish/prediction_form.h"
@@ -25,6 +26,8 @@ inline constexpr char kForegroundColumn[] = "foreground";
 struct VolumeFields {
   std::string image, mask;           // columns of the files of a row's volume and mask
   std::vector<std::string> classes;  // names of the masks' values from 1 on; empty: one foreground
+  VolumeTreatment treatment;
+  bool median_spacing = false;  // of the training volumes, which the treatment's spacing will be
 };
 
 struct PrepareSpec {

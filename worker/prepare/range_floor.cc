@@ -140,7 +140,7 @@ absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const
   rules.score = [&](size_t row, size_t rule) {
     return ScoreOf(counts[row], fold_labels[rule], metric);
   };
-  rules.label = [&](float value) { return fold_labels.back()[bins.BinOf(value)]; };
+  rules.label = [&](float value, size_t rule) { return fold_labels[rule][bins.BinOf(value)]; };
   return AnswerByRules(table, set, folds, metric, rules, test_file);
 }
 

@@ -68,15 +68,15 @@ absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
     fold_thresholds.push_back(
         BestOf(scores, TrainingRows(table, folds.fold_of, fold, folds.split)));
   }
-  const Threshold& by_all = fold_thresholds.back();
   VolumeRules rules;
   rules.model = "threshold";
   rules.score = [&](size_t row, size_t rule) {
     return static_cast<float>(scores[row][fold_thresholds[rule].side][fold_thresholds[rule].bin]);
   };
-  rules.label = [&](float value) -> uint8_t {
-    const bool above = bins.BinOf(value) >= by_all.bin;
-    return above == (by_all.side == 0) ? 1 : 0;
+  rules.label = [&](float value, size_t rule) -> uint8_t {
+    const Threshold& threshold = fold_thresholds[rule];
+    const bool above = bins.BinOf(value) >= threshold.bin;
+    return above == (threshold.side == 0) ? 1 : 0;
   };
   return AnswerByRules(table, set, folds, metric, rules, test_file);
 }

@@ -2,6 +2,7 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/mapped_file.h"
+#include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_set_writer.h"
 #include "worker/prepare/image_media.h"
 
@@ -78,6 +80,7 @@ class VolumeMedia final : public RowMedia {
   absl::StatusOr<float> AddRow(VolumeSetWriter& writer, Split split,
                                const std::vector<TextRows>& texts, size_t row) const;
   absl::Status AddTraining(VolumeSetWriter& writer, TableRows& rows) const;
+  VolumeTreatment TreatmentFor(TableRows& rows) const;
 
   const PrepareSpec& spec_;
   Part train_, test_;
@@ -87,6 +90,14 @@ class VolumeMedia final : public RowMedia {
 absl::Status VolumeMedia::Open() {
   for (const std::string& name : spec_.volume->classes) {
     absl::StrAppend(&content_, "class ", CsvField(name), "\n");
+  }
+  const VolumeTreatment& treatment = spec_.volume->treatment;
+  if (treatment.largest_component) absl::StrAppend(&content_, "components largest\n");
+  if (spec_.volume->median_spacing) absl::StrAppend(&content_, "spacing auto\n");
+  if (treatment.spacing.has_value()) {
+    const Spacing& spacing = *treatment.spacing;
+    absl::StrAppendFormat(&content_, "spacing %.17g %.17g %.17g\n", spacing[0], spacing[1],
+                          spacing[2]);
   }
   RETURN_IF_ERROR(OpenPart(spec_.train, /*training=*/true, train_));
   if (spec_.test.empty()) return absl::OkStatus();
@@ -193,10 +204,34 @@ absl::Status VolumeMedia::AddTraining(VolumeSetWriter& writer, TableRows& rows) 
   return absl::OkStatus();
 }
 
+// Fills in the median spacing of the training volumes, where it is asked for, and tells it in a
+// warning. Volumes without a spacing are left to AddTraining, which names them.
+VolumeTreatment VolumeMedia::TreatmentFor(TableRows& rows) const {
+  VolumeTreatment treatment = spec_.volume->treatment;
+  if (!spec_.volume->median_spacing) return treatment;
+  std::vector<Spacing> spacings;
+  for (size_t row = 0; row < rows.train_texts[0].ends.size(); ++row) {
+    const absl::StatusOr<std::string> path =
+        Resolve(train_.root, rows.train_texts[0][row], train_.table.name);
+    if (!path.ok()) continue;
+    const absl::StatusOr<std::unique_ptr<VolumeReader>> reader = OpenVolume(*path);
+    if (!reader.ok()) continue;
+    const absl::StatusOr<Spacing> spacing = SpacingOf((*reader)->geometry());
+    if (spacing.ok()) spacings.push_back(*spacing);
+  }
+  constexpr Spacing kOfNone = {1, 1, 1};
+  treatment.spacing = spacings.empty() ? kOfNone : MedianOf(std::move(spacings));
+  rows.schema.warnings.push_back(
+      absl::StrCat("data.volume.spacing: ", ToString(*treatment.spacing),
+                   ", the median of the training volumes (depth, height, width)"));
+  return treatment;
+}
+
 absl::Status VolumeMedia::Add(const std::string& state_dir, const std::string& key,
                               TableRows& rows) const {
   ASSIGN_OR_RETURN(const std::unique_ptr<VolumeSetWriter> writer,
-                   VolumeSetWriter::Create(CachePath(state_dir, key), spec_.volume->classes));
+                   VolumeSetWriter::Create(CachePath(state_dir, key), spec_.volume->classes,
+                                           TreatmentFor(rows)));
   RETURN_IF_ERROR(AddTraining(*writer, rows));
   rows.test_target.numbers.clear();
   bool any_mask = false;

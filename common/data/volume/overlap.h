@@ -28,6 +28,15 @@ inline uint8_t LabelOf(const float* values, int64_t count) {
   return static_cast<uint8_t>(std::max_element(values, values + count) - values);
 }
 
+// values: [voxels, count]; labels: [voxels].
+inline void LabelsOf(absl::Span<const float> values, int64_t count, absl::Span<uint8_t> labels) {
+  const float* voxel = values.data();
+  for (uint8_t& label : labels) {
+    label = LabelOf(voxel, count);
+    voxel += count;
+  }
+}
+
 // Scores a volume's prediction against its mask. With several classes the score is the mean over
 // the classes that occur in the mask or in the prediction, as in nnU-Net's evaluation (a class in
 // neither is NaN there, and left out). If no class occurs in either, the score is 1.
@@ -36,13 +45,11 @@ class MaskScore {
  public:
   // values: values per voxel, as for LabelOf.
   explicit MaskScore(int64_t values)
-      : values_(values), classes_(static_cast<size_t>(std::max<int64_t>(1, values - 1))) {}
+      : classes_(static_cast<size_t>(std::max<int64_t>(1, values - 1))) {}
 
-  // answer: [voxels, values]; mask: [voxels], values from 0 to the number of classes.
-  void Add(absl::Span<const float> answer, absl::Span<const uint8_t> mask) {
-    for (size_t i = 0; i < mask.size(); ++i) {
-      AddVoxels(LabelOf(answer.data() + static_cast<int64_t>(i) * values_, values_), mask[i], 1);
-    }
+  // labels: the predicted mask, [voxels]; mask: [voxels]. Values from 0 to the number of classes.
+  void Add(absl::Span<const uint8_t> labels, absl::Span<const uint8_t> mask) {
+    for (size_t i = 0; i < mask.size(); ++i) AddVoxels(labels[i], mask[i], 1);
   }
   // Counts `count` voxels that are predicted as `label` and are `wanted`.
   void AddVoxels(uint8_t label, uint8_t wanted, int64_t count) {
@@ -64,7 +71,6 @@ class MaskScore {
   }
 
  private:
-  const int64_t values_;
   std::vector<Overlap> classes_;
 };
 

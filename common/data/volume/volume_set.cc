@@ -86,6 +86,7 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
   VolumeIndex index;
   if (!DecodeVolumeIndex(bytes.substr(data_end, size), index)) return damaged();
   set->classes_ = std::move(index.classes);
+  set->largest_component_ = index.largest_component;
   set->volumes_[0] = std::move(index.volumes[0]);
   set->volumes_[1] = std::move(index.volumes[1]);
   for (const auto& volumes : set->volumes_) {
@@ -96,7 +97,9 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
       };
       const uint64_t values = voxels * static_cast<uint64_t>(volume.shape.channels);
       if (!fits(volume.voxels_at, values * BytesOf(volume.type)) ||
-          (volume.has_mask && !fits(volume.mask_at, voxels))) {
+          (volume.has_mask &&
+           (!fits(volume.mask_at, voxels) ||
+            !fits(volume.own_mask_at, static_cast<uint64_t>(volume.own.voxels()))))) {
         return damaged();
       }
       for (const StoredClass& of : volume.classes) {
@@ -160,6 +163,17 @@ absl::Span<const uint8_t> VolumeSet::Mask(const StoredVolume& volume) const {
   if (!volume.has_mask) return {};
   return {reinterpret_cast<const uint8_t*>(file_->bytes().data() + volume.mask_at),
           static_cast<size_t>(volume.shape.voxels())};
+}
+
+absl::Span<const uint8_t> VolumeSet::OwnMaskSlice(const StoredVolume& volume, int64_t z) const {
+  const auto plane = static_cast<size_t>(volume.own.height * volume.own.width);
+  const char* const mask = file_->bytes().data() + volume.own_mask_at;
+  return {reinterpret_cast<const uint8_t*>(mask) + static_cast<size_t>(z) * plane, plane};
+}
+
+void VolumeSet::ReleaseOwnMaskSlice(const StoredVolume& volume, int64_t z) const {
+  const auto plane = static_cast<size_t>(volume.own.height * volume.own.width);
+  file_->Release(file_->bytes().substr(volume.own_mask_at + static_cast<size_t>(z) * plane, plane));
 }
 
 absl::Span<const int64_t> VolumeSet::Places(const StoredClass& of) const {

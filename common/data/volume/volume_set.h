@@ -37,7 +37,12 @@ struct StoredVolume {
   float mean = 0, deviation = 1;     // of all values; deviation is 1 for a constant volume
   float least = 0, most = 0;
   std::optional<NiftiGeometry> geometry;  // of a NIfTI file
+  // The grid of the file, on which masks are answered and scored. The rest is about the resampled
+  // volume (data.volume.spacing).
+  VolumeShape own;
+  uint64_t own_mask_at = 0;  // as mask_at
 
+  bool resampled() const { return own != shape; }
   // Number of voxels that are not background.
   int64_t foreground() const {
     int64_t voxels = 0;
@@ -71,6 +76,8 @@ class VolumeSet {
     return classes_.size() > 1 ? static_cast<int64_t>(classes_.size()) + 1 : 1;
   }
   int64_t TestVoxels() const;
+  // Whether an answer keeps only the largest connected component of each class.
+  bool largest_component() const { return largest_component_; }
 
   // Reads a patch, [D, H, W, C]: (value - mean) / deviation, and 0 outside the volume.
   void ReadPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,
@@ -84,6 +91,10 @@ class VolumeSet {
   void Release(const StoredVolume& volume, int64_t z, int64_t slices) const;
   // The whole mask, [D, H, W].
   absl::Span<const uint8_t> Mask(const StoredVolume& volume) const;
+  // A slice of the mask on the grid of the file, [H, W]. REQUIRES: volume.has_mask.
+  absl::Span<const uint8_t> OwnMaskSlice(const StoredVolume& volume, int64_t z) const;
+  // Drops that slice from this process's memory until it is read again.
+  void ReleaseOwnMaskSlice(const StoredVolume& volume, int64_t z) const;
   absl::Span<const int64_t> Places(const StoredClass& of) const;
 
  private:
@@ -92,6 +103,7 @@ class VolumeSet {
   std::unique_ptr<MappedFile> file_;
   int64_t channels_ = 1;
   std::vector<std::string> classes_;
+  bool largest_component_ = false;
   std::vector<StoredVolume> volumes_[2];
 };
 

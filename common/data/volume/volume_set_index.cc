@@ -49,6 +49,10 @@ Json Encode(const StoredVolume& v, bool several) {
                {"deviation", v.deviation},
                {"range", {v.least, v.most}}};
   EncodeClasses(v, several, json);
+  if (v.resampled()) {
+    json["own"] = {v.own.depth, v.own.height, v.own.width};
+    json["own_mask"] = v.own_mask_at;
+  }
   if (v.geometry.has_value()) {
     const NiftiGeometry& g = *v.geometry;
     json["nifti"] = {{"pixdim", g.pixdim},         {"xyzt_units", g.xyzt_units},
@@ -71,6 +75,14 @@ StoredVolume Decode(const Json& json) {
   DecodeClasses(json, v);
   v.mean = json.at("mean").get<float>();
   v.deviation = json.at("deviation").get<float>();
+  v.own = v.shape;
+  v.own_mask_at = v.mask_at;
+  if (json.contains("own")) {
+    const Json& own = json["own"];
+    v.own = {own.at(0).get<int64_t>(), own.at(1).get<int64_t>(), own.at(2).get<int64_t>(),
+             v.shape.channels};
+    v.own_mask_at = json.at("own_mask").get<uint64_t>();
+  }
   v.least = json.at("range").at(0).get<float>();
   v.most = json.at("range").at(1).get<float>();
   if (json.contains("nifti")) {
@@ -81,13 +93,16 @@ StoredVolume Decode(const Json& json) {
   return v;
 }
 
-bool Sound(const StoredVolume& v, size_t classes) {
+bool Sound(const VolumeShape& shape) {
   const auto extent = [](int64_t size) { return size >= 1 && size <= kMostExtent; };
+  return extent(shape.depth) && extent(shape.height) && extent(shape.width) &&
+         extent(shape.channels) && shape.slice() <= kMostSliceValues;
+}
+
+bool Sound(const StoredVolume& v, size_t classes) {
   const auto sound = [](const StoredClass& of) { return of.places >= 0 && of.places <= of.voxels; };
-  return extent(v.shape.depth) && extent(v.shape.height) && extent(v.shape.width) &&
-         extent(v.shape.channels) && v.shape.slice() <= kMostSliceValues &&
-         v.type >= VoxelType::kUint8 && v.type <= VoxelType::kFloat32 &&
-         (!v.has_mask || v.classes.size() == classes) &&
+  return Sound(v.shape) && Sound(v.own) && v.type >= VoxelType::kUint8 &&
+         v.type <= VoxelType::kFloat32 && (!v.has_mask || v.classes.size() == classes) &&
          std::all_of(v.classes.begin(), v.classes.end(), sound) &&
          v.foreground() <= v.shape.voxels() && v.deviation > 0;
 }
@@ -98,6 +113,7 @@ std::string EncodeVolumeIndex(const VolumeIndex& index) {
   const bool several = index.classes.size() > 1;
   Json json = {{"train", Json::array()}, {"test", Json::array()}};
   if (!index.classes.empty()) json["class_names"] = index.classes;
+  if (index.largest_component) json["components"] = "largest";
   for (const StoredVolume& v : index.volumes[0]) json["train"].push_back(Encode(v, several));
   for (const StoredVolume& v : index.volumes[1]) json["test"].push_back(Encode(v, several));
   const std::string text = json.dump();
@@ -115,6 +131,7 @@ bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index) {
     if (json.contains("class_names")) {
       index.classes = json["class_names"].get<std::vector<std::string>>();
     }
+    index.largest_component = json.value("components", "") == "largest";
     for (const Json& item : json.at("train")) index.volumes[0].push_back(Decode(item));
     for (const Json& item : json.at("test")) index.volumes[1].push_back(Decode(item));
   } catch (const Json::exception&) {

@@ -15,6 +15,7 @@ inline constexpr size_t kVolumeSetAlignment = 64;  // of each array
 
 struct VolumeIndex {
   std::vector<std::string> classes;
+  bool largest_component = false;
   std::vector<StoredVolume> volumes[2];  // [Split]
 };
 

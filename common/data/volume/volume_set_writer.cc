@@ -10,6 +10,8 @@
 
 #include "common/base/status_macros.h"
 #include "common/data/volume/mask_reader.h"
+#include "common/data/volume/resampled_reader.h"
+#include "common/data/volume/spacing.h"
 
 namespace traind {
 namespace {
@@ -57,20 +59,32 @@ class PlaceSample {
   std::vector<int64_t> places_;
 };
 
+// Returns the shape of a file's volume with that spacing.
+absl::StatusOr<VolumeShape> GridOf(const std::string& path, const VolumeReader& reader,
+                                   const Spacing& spacing) {
+  const absl::StatusOr<Spacing> own = SpacingOf(reader.geometry());
+  const absl::StatusOr<VolumeShape> shape =
+      own.ok() ? ShapeAt(reader.shape(), *own, spacing) : own.status();
+  if (shape.ok()) return shape;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", shape.status().message()));
+}
+
 }  // namespace
 
 VolumeSetWriter::VolumeSetWriter(std::unique_ptr<DurableWriter> out,
-                                 std::vector<std::string> classes)
-    : out_(std::move(out)) {
+                                 std::vector<std::string> classes, const VolumeTreatment& treatment)
+    : out_(std::move(out)), spacing_(treatment.spacing) {
   index_.classes = std::move(classes);
+  index_.largest_component = treatment.largest_component;
 }
 VolumeSetWriter::~VolumeSetWriter() = default;
 
 absl::StatusOr<std::unique_ptr<VolumeSetWriter>> VolumeSetWriter::Create(
-    const std::string& path, std::vector<std::string> classes) {
+    const std::string& path, std::vector<std::string> classes, const VolumeTreatment& treatment) {
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   RETURN_IF_ERROR(out->Append(kVolumeSetMagic));
-  return std::unique_ptr<VolumeSetWriter>(new VolumeSetWriter(std::move(out), std::move(classes)));
+  return std::unique_ptr<VolumeSetWriter>(
+      new VolumeSetWriter(std::move(out), std::move(classes), treatment));
 }
 
 absl::Status VolumeSetWriter::Align() {
@@ -81,7 +95,7 @@ absl::Status VolumeSetWriter::Align() {
 
 absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string& image,
                                                   const std::string& mask) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<VolumeReader> reader, OpenVolume(image));
+  ASSIGN_OR_RETURN(std::unique_ptr<VolumeReader> reader, OpenVolume(image));
   for (const auto& volumes : index_.volumes) {
     if (volumes.empty() || volumes[0].shape.channels == reader->shape().channels) continue;
     return absl::InvalidArgumentError(absl::StrCat(image, ": ", reader->shape().channels,
@@ -89,11 +103,18 @@ absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string
                                                    volumes[0].shape.channels));
   }
   StoredVolume volume;
-  volume.shape = reader->shape();
-  volume.type = reader->type();
+  volume.shape = volume.own = reader->shape();
   volume.geometry = reader->geometry();
+  if (spacing_.has_value()) {
+    ASSIGN_OR_RETURN(volume.shape, GridOf(image, *reader, *spacing_));
+  }
+  if (volume.resampled()) reader = ResampledVolume(std::move(reader), volume.shape);
+  volume.type = reader->type();
   RETURN_IF_ERROR(AddVoxels(*reader, volume));
-  if (!mask.empty()) RETURN_IF_ERROR(AddMask(mask, volume));
+  if (!mask.empty()) {
+    RETURN_IF_ERROR(AddMask(mask, volume));
+    RETURN_IF_ERROR(AddOwnMask(mask, volume));
+  }
   index_.volumes[split == Split::kTest ? 1 : 0].push_back(volume);
   return volume;
 }
@@ -132,15 +153,15 @@ absl::Status VolumeSetWriter::AddVoxels(VolumeReader& reader, StoredVolume& volu
 
 absl::Status VolumeSetWriter::AddMask(const std::string& path, StoredVolume& volume) {
   std::vector<PlaceSample> places(std::max<size_t>(1, index_.classes.size()));
-  ASSIGN_OR_RETURN(const std::unique_ptr<MaskReader> reader,
-                   MaskReader::Open(path, volume.shape, static_cast<int>(places.size())));
+  ASSIGN_OR_RETURN(std::unique_ptr<MaskReader> file, OpenMask(path, volume));
+  ResampledMask reader(std::move(file), volume.own, volume.shape);
   RETURN_IF_ERROR(Align());
   volume.has_mask = true;
   volume.mask_at = static_cast<uint64_t>(out_->bytes());
   const int64_t plane = volume.shape.height * volume.shape.width;
   std::vector<uint8_t> slice(static_cast<size_t>(plane));
   for (int64_t z = 0; z < volume.shape.depth; ++z) {
-    RETURN_IF_ERROR(reader->ReadSlice(z, absl::MakeSpan(slice)));
+    RETURN_IF_ERROR(reader.ReadSlice(z, absl::MakeSpan(slice)));
     for (int64_t i = 0; i < plane; ++i) {
       const uint8_t label = slice[static_cast<size_t>(i)];
       if (label != 0) places[label - 1u].Add(z * plane + i);
@@ -155,6 +176,27 @@ absl::Status VolumeSetWriter::AddMask(const std::string& path, StoredVolume& vol
         {reinterpret_cast<const char*>(of.places().data()), of.places().size() * sizeof(int64_t)}));
   }
   return absl::OkStatus();
+}
+
+// Adds the mask on the grid of its file, and so checks each of its voxels.
+absl::Status VolumeSetWriter::AddOwnMask(const std::string& path, StoredVolume& volume) {
+  volume.own_mask_at = volume.mask_at;
+  if (!volume.resampled()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<MaskReader> reader, OpenMask(path, volume));
+  RETURN_IF_ERROR(Align());
+  volume.own_mask_at = static_cast<uint64_t>(out_->bytes());
+  std::vector<uint8_t> slice(static_cast<size_t>(volume.own.height * volume.own.width));
+  for (int64_t z = 0; z < volume.own.depth; ++z) {
+    RETURN_IF_ERROR(reader->ReadSlice(z, absl::MakeSpan(slice)));
+    RETURN_IF_ERROR(out_->Append({reinterpret_cast<const char*>(slice.data()), slice.size()}));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<MaskReader>> VolumeSetWriter::OpenMask(
+    const std::string& path, const StoredVolume& volume) const {
+  return MaskReader::Open(path, volume.own,
+                          static_cast<int>(std::max<size_t>(1, index_.classes.size())));
 }
 
 absl::Status VolumeSetWriter::Commit() {

@@ -1,6 +1,9 @@
 // Rules of specs whose rows are images or volumes.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "common/spec/media_rules.h"
 #include "common/spec/spec_rules.h"
 #include "tests/common/spec/spec_fixture.h"
 
@@ -175,6 +178,43 @@ TEST(MediaRulesTest, WhatDoesNotFitVolumesIsRefused) {
   spec = GoodSpec();
   spec.mutable_model()->mutable_unet3d();
   EXPECT_EQ(Errors(spec), "model.unet3d: model.unet3d needs data.volume");
+}
+
+TEST(MediaRulesTest, AnAnswerKeepsAllComponentsUnlessSaidOtherwise) {
+  EXPECT_EQ(ResolveSpec(VolumeSpec()).data().volume().components(), "all");
+  v1::JobSpec spec = VolumeSpec();
+  spec.mutable_data()->mutable_volume()->set_components("largest");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->mutable_volume()->set_components("larges");
+  EXPECT_EQ(Errors(spec),
+            "data.volume.components: data.volume.components 'larges' must be one of: all, "
+            "largest; did you mean 'largest'?");
+}
+
+TEST(MediaRulesTest, ASpacingIsAutoOrThreePositiveNumbers) {
+  v1::JobSpec spec = VolumeSpec();
+  EXPECT_FALSE(Resamples(ResolveSpec(spec).data().volume()));
+  v1::VolumeSpec& volume = *spec.mutable_data()->mutable_volume();
+  volume.set_spacing("auto");
+  EXPECT_TRUE(Resamples(volume));
+  EXPECT_EQ(Errors(spec), "");
+  volume.add_spacings(2.5);
+  EXPECT_EQ(Errors(spec),
+            "data.volume.spacings: data.volume.spacings and data.volume.spacing are both set; "
+            "choose one\n"
+            "data.volume.spacing: data.volume.spacing has 1 number; depth, height and width are "
+            "three");
+  volume.clear_spacing();
+  for (const double wrong : {0.0, -1.0}) volume.add_spacings(wrong);
+  EXPECT_TRUE(Resamples(volume));
+  EXPECT_EQ(Errors(spec),
+            "data.volume.spacings[1]: data.volume.spacings[1] '0' is below the minimum, 0.001\n"
+            "data.volume.spacings[2]: data.volume.spacings[2] '-1' is below the minimum, 0.001");
+  volume.set_spacings(1, 1);
+  volume.set_spacings(2, std::nan(""));
+  EXPECT_EQ(Errors(spec), "data.volume.spacings[2]: data.volume.spacings[2] 'nan' is not finite");
+  volume.set_spacings(2, 0.5);
+  EXPECT_EQ(Errors(spec), "");
 }
 
 TEST(MediaRulesTest, ClassesOfMasksAreNamesOnce) {

@@ -290,5 +290,29 @@ TEST(YamlSpecTest, ATargetMayBeAList) {
             "job.yaml:3:30: error: data.target[1] 'y' is there twice");
 }
 
+TEST(YamlSpecTest, ASpacingIsAWordOrAListOfNumbers) {
+  const auto read = [](absl::string_view volume) {
+    return Read(absl::StrCat("data: {train: a, volume: ", volume, "}"));
+  };
+  const SpecReadResult word = read("{spacing: auto}");
+  ASSERT_EQ(Errors(word), "");
+  EXPECT_EQ(word.spec.data().volume().spacing(), "auto");
+  const SpecReadResult list = read("{spacing: [3, 0.5, 1e-1]}");
+  ASSERT_EQ(Errors(list), "");
+  EXPECT_EQ(list.spec.data().volume().spacing(), "");
+  ASSERT_EQ(list.spec.data().volume().spacings_size(), 3);
+  EXPECT_EQ(list.spec.data().volume().spacings(2), 0.1);
+  EXPECT_EQ(Errors(read("{spacing: 2}")),
+            "job.yaml:1:36: error: data.volume.spacing '2' is not auto, or a list");
+  EXPECT_EQ(Errors(read("{spacing: [3, 0, nan]}")),
+            "job.yaml:1:40: error: data.volume.spacing[1] '0' is below the minimum, 0.001\n"
+            "job.yaml:1:43: error: data.volume.spacing[2] 'nan' is not a number");
+  EXPECT_EQ(Errors(read("{spacing: [3, 1]}")),
+            "job.yaml:1:27: error: data.volume.spacing has 2 numbers; depth, height and width are "
+            "three");
+  EXPECT_TRUE(absl::StrContains(Errors(Read("data: {train: a, target: y, image: {spacing: auto}}")),
+                                "unknown key 'spacing' in data.image"));
+}
+
 }  // namespace
 }  // namespace traind

@@ -162,18 +162,24 @@ TEST(SlidingWindowTest, WeightsFallFromThePatchsMiddle) {
 
 MaskFunction Of(const char* metric) { return MetricByName(metric)->kind().of_masks; }
 
+std::vector<uint8_t> Labels(absl::Span<const float> values, int64_t count) {
+  std::vector<uint8_t> labels(values.size() / static_cast<size_t>(count));
+  LabelsOf(values, count, absl::MakeSpan(labels));
+  return labels;
+}
+
 TEST(OverlapTest, DiceAndIntersectionOverUnionAreThoseOfTheirDefinitions) {
   MaskScore overlap(1);
-  overlap.Add({0.9f, 0.5f, 0.4f, 0.2f}, {1, 0, 1, 0});
+  overlap.Add(Labels({0.9f, 0.5f, 0.4f, 0.2f}, 1), {1, 0, 1, 0});
   EXPECT_DOUBLE_EQ(overlap.Score(Of("dice")), 0.5);
   EXPECT_DOUBLE_EQ(overlap.Score(Of("iou")), 1.0 / 3);
-  overlap.Add({0.7f, 0.1f}, {1, 0});  // both 2, predicted 3, wanted 3
+  overlap.Add(Labels({0.7f, 0.1f}, 1), {1, 0});  // both 2, predicted 3, wanted 3
   EXPECT_DOUBLE_EQ(overlap.Score(Of("dice")), 2.0 / 3);
   EXPECT_DOUBLE_EQ(overlap.Score(Of("iou")), 0.5);
   EXPECT_DOUBLE_EQ(MaskScore(1).Score(Of("dice")), 1.0);
   EXPECT_DOUBLE_EQ(MaskScore(1).Score(Of("iou")), 1.0);
   MaskScore missed(1);
-  missed.Add({0.1f}, {1});
+  missed.Add(Labels({0.1f}, 1), {1});
   EXPECT_DOUBLE_EQ(missed.Score(Of("dice")), 0.0);
 }
 
@@ -195,8 +201,8 @@ TEST(OverlapTest, OfSeveralClassesTheyAreThoseOfNumpy) {
     MaskScore score(4);
     const size_t half = voxels / 2;  // the parts are added one by one
     const auto of_case = absl::MakeConstSpan(values.values).subspan(i * voxels * 4, voxels * 4);
-    score.Add(of_case.first(half * 4), absl::MakeConstSpan(mask).first(half));
-    score.Add(of_case.subspan(half * 4), absl::MakeConstSpan(mask).subspan(half));
+    score.Add(Labels(of_case.first(half * 4), 4), absl::MakeConstSpan(mask).first(half));
+    score.Add(Labels(of_case.subspan(half * 4), 4), absl::MakeConstSpan(mask).subspan(half));
     EXPECT_FLOAT_EQ(static_cast<float>(score.Score(Of("dice"))), expected.values[2 * i]) << i;
     EXPECT_FLOAT_EQ(static_cast<float>(score.Score(Of("iou"))), expected.values[2 * i + 1]) << i;
   }
