@@ -144,7 +144,7 @@ TEST(SqliteStoreTest, PlacesOfTasksThatCannotBeAreDamage) {
     ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
     ASSERT_EQ(store->Commit(Change({Started(job, 1, 7)})), absl::OkStatus());
     store.reset();
-    auto db = Connection::Open(path, Connection::Mode::kReadWrite).value();
+    auto db = Connection::Open(path, Connection::Mode::kReadWriteCreate).value();
     ASSERT_EQ(db->AddChecksums(), absl::OkStatus());
     ASSERT_EQ(db->Execute(damage), absl::OkStatus()) << damage;
     db.reset();
