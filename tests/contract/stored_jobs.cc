@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "server/domain/first_tasks.h"
+
 namespace traind {
 namespace {
 
@@ -246,11 +248,7 @@ Job NewJob(const std::string& id, int folds) {
   job.asked_sha256 = "a5c";
   job.accepted_at = kStart;
   job.version = 1;
-  for (int i = 0; i <= folds; ++i) {
-    Task& task = job.tasks.emplace_back();
-    task.kind = i == 0 ? TaskKind::kPrepare : TaskKind::kTrain;
-    task.fold = i - 1;
-  }
+  job.tasks = FirstTasks(job.spec);
   return job;
 }
 
