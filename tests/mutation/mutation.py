@@ -8,6 +8,7 @@ A mutant is a section of mutants.ini:
     new = what stands there instead (nothing: it is dropped)
     tests = test targets, of which one should fail
     seeds = N: the simulation should find a violation in seeds 1 to N
+    machines = fleet: of that kind (simulate --machines); any where it is left out
 
 The tests run first without any mutant: what fails then says nothing about mutants.
 """
@@ -51,7 +52,8 @@ def read_mutants(path, names):
         section = parser[name]
         mutants.append({"mutant": name, "file": section["file"], "old": section["old"],
                         "new": section.get("new", ""), "tests": section.get("tests", "").split(),
-                        "seeds": section.getint("seeds", 0)})
+                        "seeds": section.getint("seeds", 0),
+                        "machines": section.get("machines", "any")})
     return mutants
 
 
@@ -148,7 +150,7 @@ class Tree:
                 failed.append(f"{test} ended in the middle")
         return failed
 
-    def violated_seed(self, seeds):
+    def violated_seed(self, seeds, machines):
         """The first seed of the simulation whose history is wrong; None: there is none."""
         if not seeds:
             return None
@@ -157,7 +159,7 @@ class Tree:
             raise Broken("it does not build:\n" + result.stdout[-3000:])
         program = os.path.join(self.folder, "bazel-bin/tests/simulation/simulate")
         try:
-            run = subprocess.run([program, "--seeds", str(seeds), "--stop_at_first", "1"],
+            run = subprocess.run([program, "--machines", machines, "--seeds", str(seeds), "--stop_at_first", "1"],
                                  stdout=subprocess.PIPE, text=True, timeout=TEST_LIMIT_S)
         except subprocess.TimeoutExpired:
             return f"none ended within {TEST_LIMIT_S} s"
@@ -178,7 +180,7 @@ class Tree:
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
             failed = self.failures(mutant["tests"])
-            seed = self.violated_seed(mutant["seeds"])
+            seed = self.violated_seed(mutant["seeds"], mutant["machines"])
         finally:
             with open(path, "w", encoding="utf-8") as f:
                 f.write(right)
@@ -190,10 +192,14 @@ class Tree:
 
     def check_without_mutants(self, mutants):
         tests = sorted({test for mutant in mutants for test in mutant["tests"]})
-        seeds = max(mutant["seeds"] for mutant in mutants)
-        failed, seed = self.failures(tests), self.violated_seed(seeds)
-        if failed or seed is not None:
-            raise Broken(f"without a mutant fails: {failed}, simulation seed {seed}")
+        failed = self.failures(tests)
+        for machines in sorted({mutant["machines"] for mutant in mutants if mutant["seeds"]}):
+            seeds = max(mutant["seeds"] for mutant in mutants if mutant["machines"] == machines)
+            seed = self.violated_seed(seeds, machines)
+            if seed is not None:
+                failed.append(f"simulation ({machines}), seed {seed}")
+        if failed:
+            raise Broken(f"without a mutant fails: {failed}")
 
     def forget(self):
         self.bazel("clean", "--expunge")

@@ -40,6 +40,7 @@ std::vector<std::string> Checker::Run() {
   CheckRanks();
   CheckAlone();
   CheckStarved();
+  CheckWaits();
   return std::move(violations_);
 }
 
@@ -80,6 +81,12 @@ void Checker::Read(const json& r) {
     block(down_);
   } else if (kind == "truth") {
     truths_[r["request"]] = r;
+  } else if (kind == "machine") {
+    ReadMachine(r);
+  } else if (kind == "placements") {
+    ReadPlacements(r);
+  } else if (kind == "told") {
+    ReadTold(r);
   } else if (kind == "submit_ack") {
     const std::string id = r["job"], request = r["request"];
     auto [known, added] = by_request_.emplace(request, id);
@@ -110,6 +117,7 @@ void Checker::Read(const json& r) {
       Violation("attempt ", r["attempt"].get<int64_t>(), " runs but was never stored");
     }
     CheckStart(r);
+    CheckPlace(r);
   } else if (kind == "part_start") {
     const std::pair<int64_t, std::string> place(r["attempt"], r["worker"]);
     RankSeen part;
@@ -124,6 +132,7 @@ void Checker::Read(const json& r) {
       Violation("attempt ", r["attempt"].get<int64_t>(), " has two parts on ", part.worker);
     }
     CheckStart(r);
+    CheckPlace(r);
   } else if (kind == "worker_mode") {
     if (r["mode"] == 0) {
       closed_.erase(r["worker"]);
@@ -133,6 +142,7 @@ void Checker::Read(const json& r) {
   } else if (kind == "part_end") {
     const auto it = parts_.find({r["attempt"], r["worker"]});
     if (it != parts_.end()) it->second.to = t;
+    ReadPartEnd(r);
   } else if (kind == "gang_begin") {
     CheckGang(r);
   } else if (kind == "rank_epochs") {
@@ -145,6 +155,7 @@ void Checker::Read(const json& r) {
       if (it->second.epochs >= 0) it->second.epochs = r.value("epochs", -1.0);
       it->second.stepped = r.value("stepped", true);
     }
+    ReadPartEnd(r);
   } else if (kind == "short_epoch") {
     shortened_.insert(r["attempt"].get<int64_t>());
   } else if (kind == "acked_fold") {
@@ -239,6 +250,8 @@ void Checker::ReadJob(const json& r) {
   CheckAfter(r, job);
   CheckProgressTold(r);
   ReadPreemption(r, job);
+  NoteUnmet(r, job);
+  NoteWaits(r, job);
   if (Terminal(state)) {
     job.terminal_at = r["t"];
     if (r["reason"] == "NONE") Violation("job ", id, " ended without a reason");
@@ -481,8 +494,12 @@ void Checker::ReadAckedFold(int64_t attempt) {
   }
 }
 
-std::vector<std::string> CheckHistory(const std::vector<json>& history) {
-  return Checker(history).Run();
+std::vector<std::string> CheckHistory(const std::vector<json>& history, Counts* counts) {
+  Checker checker(history);
+  std::vector<std::string> violations = checker.Run();
+  if (counts == nullptr) return violations;
+  for (const auto& [what, times] : checker.counts()) (*counts)[what] += times;
+  return violations;
 }
 
 }  // namespace traind::simulation

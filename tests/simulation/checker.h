@@ -3,14 +3,20 @@
 // Threads: safe, pure.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace traind::simulation {
 
-// Each violation is one line; none: the promise was kept.
-std::vector<std::string> CheckHistory(const std::vector<nlohmann::json>& history);
+// How often what a rule is about has happened, by a few words for it.
+using Counts = std::map<std::string, int64_t>;
+
+// Each violation is one line; none: the promise was kept. Adds to `counts` unless it is null.
+std::vector<std::string> CheckHistory(const std::vector<nlohmann::json>& history,
+                                      Counts* counts = nullptr);
 
 // Compares a run with the same run without faults: a Job that ended with less quality must
 // say why in a Decision, and one that would still have had time for all of it three times must

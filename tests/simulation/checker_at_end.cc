@@ -106,6 +106,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
     Violation("job ", id, " names a prediction that is not on disk");
   }
   CheckAfterAtEnd(id, job);
+  CheckUnmet(id, job);
   if (faults_ || truth["bad_data"] || state == "CANCELLED") return;
   // A deadline by the clock may come before the Jobs have ended that it waits for.
   if (!truth["after"].empty() && truth["by_clock"]) return;

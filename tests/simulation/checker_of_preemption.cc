@@ -84,6 +84,7 @@ void Checker::CheckStarved() {
     if (!highest || truths_[job.last["request"]]["interrupted"]) continue;
     for (const auto& [from, to] : job.starved) {
       for (const auto& [attempt, rank] : ranks_) {
+        if (!AnySuits(job, rank.worker, rank.slots)) continue;
         const JobSeen& holder = jobs_[rank.job];
         if (holder.last.is_null() || holder.last["deadline"] >= 0) continue;
         if (holder.last["priority"] >= priority) continue;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/simulation/places.h"
+
 namespace traind::simulation {
 
 inline bool Terminal(const std::string& state) {
@@ -23,8 +25,15 @@ class Checker {
   using json = nlohmann::json;
   explicit Checker(const std::vector<json>& history) : history_(history) {}
   std::vector<std::string> Run();
+  const std::map<std::string, int64_t>& counts() const { return counts_; }
 
  private:
+  // A fold that could run and does not.
+  struct Wait {
+    size_t task = 0;
+    int64_t from = 0, to = -1;
+    bool made_room = false;  // once before
+  };
   struct JobSeen {
     json last;  // its newest committed row
     int64_t true_deadline = -1;
@@ -41,6 +50,9 @@ class Checker {
     std::vector<std::pair<int64_t, int64_t>> starved;
     int64_t starved_since = -1;
     std::map<size_t, int64_t> preempted_at;  // the last time on traind's clock, by task
+    std::map<size_t, Wait> waiting;          // by task
+    std::vector<Wait> waited;
+    int64_t unmet_since = -1, told_at = -1;  // that no Worker suits
   };
   struct RankSeen {
     std::string job, worker;
@@ -66,6 +78,16 @@ class Checker {
     std::string resume;
     int64_t batch = 0;
   };
+
+  // Where traind has put an Attempt.
+  struct Placement {
+    int64_t at = 0, core = 0;  // core: on traind's clock
+    std::string job;
+    Room parts;
+    std::map<std::string, int64_t> ended;  // by Worker
+  };
+  using BusyBySlot =
+      std::map<std::pair<std::string, int>, std::vector<std::pair<int64_t, int64_t>>>;
 
   template <typename... Parts>
   void Violation(const Parts&... parts) {
@@ -96,6 +118,25 @@ class Checker {
   void CheckRanks();
   void CheckAlone();
   void CheckAlone(const SavedFold& saved);
+  // checker_of_places.cc
+  void ReadMachine(const json& r);
+  void ReadPlacements(const json& r);
+  void ReadPartEnd(const json& r);
+  void ReadTold(const json& r);
+  Demand DemandOfJob(const JobSeen& job) const;
+  void CheckPlace(const json& r);
+  void CheckGangPlace(int64_t attempt, const json& r);
+  void CheckGangIsTogether(int64_t attempt, const Placement& placement, const json& r);
+  bool AnySuits(const JobSeen& job, const std::string& worker, const std::vector<int>& slots) const;
+  bool IsFree(const std::string& worker, int slot, int64_t t) const;
+  bool IsFreeForAll(const std::string& worker, int slot, const json& r) const;
+  bool SlotsMayBeKept(const std::string& except) const;
+  void NoteUnmet(const json& r, JobSeen& job);
+  void CheckUnmet(const std::string& id, const JobSeen& job);
+  void NoteWaits(const json& r, JobSeen& job);
+  void CheckWaits();
+  BusyBySlot BusySpans() const;
+  int64_t IdleBeside(const Demand& demand, const Wait& wait, const BusyBySlot& busy) const;
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
 
@@ -125,7 +166,11 @@ class Checker {
   int64_t committed_at_ = 0;  // the last commit
   bool faults_ = false;
   int64_t preempted_by_ = -1, preempt_pause_ = 0;  // -1: nobody makes room
-  int64_t end_ = 0;
+  std::map<std::string, Machine> machines_;
+  std::map<int64_t, Placement> placements_;                    // by Attempt
+  std::map<std::pair<std::string, int>, int64_t> busy_until_;  // by slot; INT64_MAX: it is busy
+  std::map<std::string, int64_t> counts_;
+  int64_t began_ = -1, end_ = 0;
 };
 
 }  // namespace traind::simulation

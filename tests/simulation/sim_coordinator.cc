@@ -205,6 +205,7 @@ void SimCoordinator::Recover(const Turn& turn, const absl::Status& status) {
 }
 
 void SimCoordinator::Act(Turn& turn) {
+  for (const auto& job : turn.changed) RecordUnmatched(*job);
   for (const AckCommand& ack : turn.acks) {
     ToWorker(ack.worker, [ack](SimWorker& w, uint64_t s) {
       if (s == ack.session) w.Receive(s, ack);
@@ -437,6 +438,46 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
       decisions.push_back({Name(d.rule), d.cause, d.from, d.to, World::Micros(d.at), ends_trials});
     }
     record["decisions"] = std::move(decisions);
+  }
+  RecordPlacements(turn);
+}
+
+// Where the folds of this turn are to run: [attempt, job, [[worker, slots], ...]].
+void SimCoordinator::RecordPlacements(const Turn& turn) {
+  nlohmann::json all = nlohmann::json::array();
+  int64_t last = placed_;
+  for (const auto& job : turn.mutations.jobs) {
+    for (const Attempt& attempt : job->attempts) {
+      if (attempt.id <= placed_ || attempt.slots.empty()) continue;
+      nlohmann::json parts = nlohmann::json::array();
+      parts.push_back(nlohmann::json::array({attempt.worker, attempt.slots}));
+      for (const GangPart& part : attempt.others) {
+        parts.push_back(nlohmann::json::array({part.worker, part.slots}));
+      }
+      all.push_back({attempt.id, job->id, std::move(parts)});
+      last = std::max(last, attempt.id);
+    }
+  }
+  placed_ = last;
+  if (all.empty()) return;
+  nlohmann::json& record = world_->Record("placements");
+  record["core"] = World::Micros(Now());
+  record["all"] = std::move(all);
+}
+
+void SimCoordinator::RecordUnmatched(const Job& job) {
+  const bool unmatched = job.pending_reason == PendingReason::kNoMatchingWorker;
+  const auto told = told_.find(job.id);
+  if (!unmatched && told == told_.end()) return;
+  if (unmatched && told != told_.end() && told->second == job.waits_for) return;
+  nlohmann::json& record = world_->Record("told");
+  record["job"] = job.id;
+  record["unmatched"] = unmatched;
+  record["text"] = job.waits_for;
+  if (unmatched) {
+    told_[job.id] = job.waits_for;
+  } else {
+    told_.erase(told);
   }
 }
 

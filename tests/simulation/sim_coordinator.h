@@ -69,6 +69,8 @@ class SimCoordinator {
   template <class T>
   static int PlaceOf(const Job& job, const T& model);
   void RecordCommit(const Turn& turn);
+  void RecordPlacements(const Turn& turn);
+  void RecordUnmatched(const Job& job);
   void Tell(const Reply& reply);
 
   World* world_;
@@ -89,6 +91,8 @@ class SimCoordinator {
   CallId next_call_ = 1;
   std::map<CallId, Answer> calls_;
   int64_t turns_ = 0;
+  int64_t placed_ = 0;                       // the last Attempt that was recorded
+  std::map<std::string, std::string> told_;  // of Jobs that no Worker suits
 };
 
 }  // namespace traind::simulation

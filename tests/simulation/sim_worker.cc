@@ -82,7 +82,10 @@ void SimWorker::StartProcess() {
   if (alive()) return;
   ++boots_;
   next_sequence_ = 1;
-  std::vector<worker::Slot> slots(options_.slots.size(), {"cpu", "", "", int64_t{1} << 30});
+  std::vector<worker::Slot> slots;
+  for (const Slot& slot : options_.slots) {
+    slots.push_back({slot.device, slot.name, slot.uuid, slot.memory_bytes});
+  }
   core_ = std::make_unique<worker::WorkerCore>(
       CoreOptionsFor(options_.slots), std::move(slots), [] { return int64_t{64} << 30; },
       [] { return 4000; });
@@ -156,6 +159,7 @@ void SimWorker::Connect() {
   hello.slots = options_.slots;
   hello.running_attempts = core_->RunningAttempts();
   hello.address = options_.address;
+  hello.labels = options_.labels;
   Send(std::move(hello));
   world_->After(absl::Microseconds(world_->chance.Int(200, 4000)),
                 [this, session = session_] { Welcomed(session); });

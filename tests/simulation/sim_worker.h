@@ -31,6 +31,7 @@ class SimWorker {
     absl::Duration lease = absl::Seconds(15);
     bool standalone = false;
     std::string address = {};  // empty: no gang spans it and others
+    std::set<std::string> labels = {};
   };
   SimWorker(World* world, Disk* disk, SimCoordinator* coordinator,
             const std::map<std::string, JobTruth>* truths, const Faults* faults, Options options);

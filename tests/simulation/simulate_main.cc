@@ -1,4 +1,4 @@
-// simulate [--machines spanned] [--seeds N] [--first S] [--seed S] [--history FILE]
+// simulate [--machines any|spanned|fleet] [--seeds N] [--first S] [--seed S] [--history FILE]
 // [--stop_at_first 1] Runs seeds and prints one JSON summary line; each violation on a line of its
 // own before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with one.
 #include <algorithm>
@@ -16,13 +16,19 @@
 namespace traind::simulation {
 namespace {
 
-std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed, Machines machines) {
-  std::vector<std::string> found = CheckHistory(outcome.history);
+std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed, Machines machines,
+                                    Counts& counts) {
+  std::vector<std::string> found = CheckHistory(outcome.history, &counts);
   if (!outcome.faults) return found;
-  for (auto& lost :
-       CheckQuality(outcome.history, Simulate(seed, With::kNoFaults, machines).history)) {
-    found.push_back(std::move(lost));
+  const History calm = Simulate(seed, With::kNoFaults, machines).history;
+  std::vector<std::string> more = CheckQuality(outcome.history, calm);
+  if (machines == Machines::kFleet) {
+    // Some rules of places hold only where nothing goes wrong.
+    for (const std::string& violation : CheckHistory(calm, &counts)) {
+      more.push_back("without faults: " + violation);
+    }
   }
+  found.insert(found.end(), more.begin(), more.end());
   return found;
 }
 
@@ -54,8 +60,12 @@ int main(int argc, char** argv) {
       seeds = 1;
     } else if (key == "--history") {
       history_file = value;
+    } else if (key == "--machines" && value == "any") {
+      machines = Machines::kAny;
     } else if (key == "--machines" && value == "spanned") {
       machines = Machines::kSpanned;
+    } else if (key == "--machines" && value == "fleet") {
+      machines = Machines::kFleet;
     } else if (key == "--stop_at_first") {
       stop_at_first = value == "1";
     } else {
@@ -67,6 +77,7 @@ int main(int argc, char** argv) {
   uint64_t broken = 0, violations = 0, jobs = 0, measured = 0;
   int64_t turns = 0;
   double productive = 0;
+  Counts counts;
   std::vector<int> revisions;  // of each Job's Plan, the first one not counted
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
     const Outcome outcome = Simulate(seed, With::kFaults, machines);
@@ -77,7 +88,7 @@ int main(int argc, char** argv) {
     jobs += static_cast<uint64_t>(outcome.jobs);
     turns += outcome.turns;
     AddRevisions(outcome, revisions);
-    const auto found = Violations(outcome, seed, machines);
+    const auto found = Violations(outcome, seed, machines, counts);
     for (const std::string& violation : found) {
       std::cout << "seed " << seed << ": " << violation << "\n";
     }
@@ -102,6 +113,7 @@ int main(int argc, char** argv) {
                             {"seeds_with_violations", broken},
                             {"productive_seeds", measured},
                             {"wall_s", wall}};
+  summary["counts"] = counts;
   summary["productive_ratio"] =
       measured > 0 ? nlohmann::json(productive / static_cast<double>(measured)) : nullptr;
   if (!revisions.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "tests/simulation/fleet.h"
 #include "tests/simulation/searches.h"
 #include "tests/simulation/sim_coordinator.h"
 #include "tests/simulation/sim_worker.h"
@@ -24,6 +25,7 @@ class Scenario {
         of_operator_(seed ^ 0x09e7a),
         of_power_(seed ^ 0x90e12),
         of_preemption_(seed ^ 0x93ee3),
+        of_fleet_(seed ^ 0xf1ee7),
         disk_(&world_),
         with_(with),
         machines_(machines) {}
@@ -50,22 +52,12 @@ class Scenario {
   void StopFaults();
   bool AllOver();
   // The gangs that all Workers have for it.
-  int Gangs(const Spec& spec) const {
-    int gangs = 0, all = 0;
-    for (const int slots : slots_) {
-      gangs += slots / spec.slots;
-      all += slots;
-    }
-    const bool networks = std::all_of(spec.trials.begin(), spec.trials.end(),
-                                      [](const Trial& trial) { return trial.kind == "mlp"; });
-    const bool spans = machines_ == Machines::kSpanned && networks;
-    return gangs > 0 || !spans ? gangs : all / spec.slots;
-  }
+  int Gangs(const Spec& spec) const { return CountGangs(fleet_, spec); }
 
   World world_;
   // Chances of their own, so that the other choices stay those of a world without `after`,
-  // operator, losses of power and preemption.
-  Chance of_after_, of_operator_, of_power_, of_preemption_;
+  // operator, losses of power, preemption and labels.
+  Chance of_after_, of_operator_, of_power_, of_preemption_, of_fleet_;
   Disk disk_;
   const With with_;
   const Machines machines_;
@@ -76,7 +68,7 @@ class Scenario {
   std::map<std::string, JobTruth> truths_;
   std::map<std::string, std::string> acked_;               // request to job
   std::map<std::string, std::vector<std::string>> after_;  // requests that it waits for
-  std::vector<int> slots_;                                 // by Worker
+  Fleet fleet_;
   bool faults_on_ = true;
   bool may_fail_ = false;
   bool operates_ = false;
@@ -142,19 +134,24 @@ void Scenario::MakeMachines() {
   options_.lease = absl::Seconds(chance.Int(3, 15));
   coordinator_ = std::make_unique<SimCoordinator>(&world_, &disk_, &faults_, options_);
   const bool spanned = machines_ == Machines::kSpanned;
-  const int workers = options_.standalone ? 1 : chance.Int(spanned ? 2 : 1, spanned ? 4 : 3);
-  for (int i = 0; i < workers; ++i) {
+  if (machines_ == Machines::kFleet) {
+    fleet_ = MakeFleet(of_fleet_);
+  } else {
+    const int workers = options_.standalone ? 1 : chance.Int(spanned ? 2 : 1, spanned ? 4 : 3);
+    for (int i = 0; i < workers; ++i) fleet_.push_back(PlainWorker(chance.Int(1, 4), spanned));
+  }
+  for (size_t i = 0; i < fleet_.size(); ++i) {
     SimWorker::Options options;
     options.id = absl::StrCat("w", i);
+    nlohmann::json& record = world_.Record("machine");
+    record["worker"] = options.id;
+    record.update(Described(fleet_[i]));
     options.standalone = options_.standalone;
     options.heartbeat = options_.lease / 5;
     options.lease = options_.lease;
-    if (spanned) options.address = absl::StrCat("10.0.0.", i + 1);
-    const int slots = chance.Int(1, 4);
-    for (int slot = 0; slot < slots; ++slot) {
-      options.slots.push_back({slot, "cpu", "", "", int64_t{1} << 30});
-    }
-    slots_.push_back(slots);
+    if (fleet_[i].reachable) options.address = absl::StrCat("10.0.0.", i + 1);
+    options.slots = fleet_[i].slots;
+    options.labels = fleet_[i].labels;
     workers_.push_back(std::make_unique<SimWorker>(&world_, &disk_, coordinator_.get(), &truths_,
                                                    &faults_, std::move(options)));
     coordinator_->AddWorker(workers_.back().get());
@@ -163,14 +160,15 @@ void Scenario::MakeMachines() {
 
 void Scenario::MakeJobs() {
   Chance& chance = world_.chance;
-  const int jobs = chance.Happens(0.45) ? 1 : chance.Int(2, 6);
+  const bool fleet = machines_ == Machines::kFleet;
+  const int jobs = !fleet && chance.Happens(0.45) ? 1 : chance.Int(2, 6);
   const bool burst = chance.Happens(0.3);
   std::map<std::string, absl::Time> due;
   nlohmann::json& record = world_.Record("seed");
   may_fail_ = faults_.any() || faults_.heavy_tails;
   record["faults"] = may_fail_;
   record["jobs"] = jobs;
-  record["slots"] = slots_;
+  record["slots"] = SlotCounts(fleet_);
   const absl::Duration preempted_by =
       options_.preempt_after + options_.preempt_least_run + options_.preempt_grace;
   const bool preempts = preempted_by != absl::InfiniteDuration();
@@ -184,8 +182,9 @@ void Scenario::MakeJobs() {
     const bool finish = chance.Happens(0.1), cancel = chance.Happens(0.06);
     const bool changes = chance.Happens(0.15);
     const double patience = chance.LogUniform(0.5, 30);
-    JobTruth truth =
-        MakeTruth(request, {slots_, machines_ == Machines::kSpanned, world_.wall()}, chance);
+    JobTruth truth = MakeTruth(
+        request, {SlotCounts(fleet_), machines_ == Machines::kSpanned, world_.wall()}, chance);
+    if (fleet) AskOfFleet(fleet_, i, truth, of_fleet_);
     const double window = truth.spec.budget ? absl::ToDoubleSeconds(*truth.spec.budget)
                           : truth.spec.deadline
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
@@ -212,6 +211,7 @@ void Scenario::MakeJobs() {
     told["reuses"] = truth.spec.cache_read;
     told["placeable"] = gangs > 0;
     told["gangs"] = gangs;
+    told["asks"] = Described(truth.spec);
     told["alone"] = jobs == 1;
     told["after"] = nlohmann::json::array();
     for (const std::string& before : after_[request]) told["after"].push_back(before);

@@ -19,7 +19,8 @@ struct Outcome {
 // With::kNoFaults: the same Jobs on the same machines, and nothing goes wrong.
 enum class With { kFaults, kNoFaults };
 // Machines::kSpanned: two to four Workers on one network, and gangs that need several of them.
-enum class Machines { kAny, kSpanned };
+// Machines::kFleet: racks, labels, GPUs and classes (fleet.h), so that folds often make room.
+enum class Machines { kAny, kSpanned, kFleet };
 Outcome Simulate(uint64_t seed, With with = With::kFaults, Machines machines = Machines::kAny);
 
 // Equal histories have equal hashes.
