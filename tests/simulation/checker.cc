@@ -40,6 +40,7 @@ std::vector<std::string> Checker::Run() {
   CheckRanks();
   CheckAlone();
   CheckStarved();
+  CheckGone();
   CheckWaits();
   return std::move(violations_);
 }
@@ -58,6 +59,8 @@ void Checker::Read(const json& r) {
     faults_ = r["faults"];
     preempted_by_ = r["preempted_by"];
     preempt_pause_ = r["preempt_pause"];
+    preempt_least_run_ = r["preempt_least_run"];
+    preempt_grace_ = r["preempt_grace"];
   } else if (kind == "coordinator_start") {
     const int64_t offset = r["offset"];
     // A wall clock put back meanwhile may cost what nobody wrote down, no more.
@@ -85,6 +88,8 @@ void Checker::Read(const json& r) {
     ReadMachine(r);
   } else if (kind == "placements") {
     ReadPlacements(r);
+  } else if (kind == "preempt_told") {
+    ReadToldToGo(r);
   } else if (kind == "told") {
     ReadTold(r);
   } else if (kind == "submit_ack") {
@@ -148,6 +153,7 @@ void Checker::Read(const json& r) {
   } else if (kind == "rank_epochs") {
     const auto it = ranks_.find(r["attempt"]);
     if (it != ranks_.end()) it->second.epochs = r["epochs"];
+    CheckWentOn(r);
   } else if (kind == "rank_end") {
     const auto it = ranks_.find(r["attempt"]);
     if (it != ranks_.end()) {
@@ -156,6 +162,7 @@ void Checker::Read(const json& r) {
       it->second.stepped = r.value("stepped", true);
     }
     ReadPartEnd(r);
+    ReadGone(r);
   } else if (kind == "short_epoch") {
     shortened_.insert(r["attempt"].get<int64_t>());
   } else if (kind == "acked_fold") {
@@ -319,6 +326,7 @@ void Checker::CheckTasks(const json& r, const json* before) {
     CheckNumber(id, attempt[0]);
     const bool fresh = attempts_.insert(attempt[0].get<int64_t>()).second;
     job_of_[attempt[0]] = id;
+    task_of_[attempt[0]] = attempt[1];
     if (fresh) CheckFirst(r, attempt[1].get<size_t>());
     if (fresh) ExpectStart(r, attempt);
     if (fresh && closed_.count(attempt[4]) > 0) {

@@ -1,4 +1,6 @@
 // Checks of folds that make room for others: for whom, how often, and that they do.
+#include <absl/strings/match.h>
+
 #include <algorithm>
 
 #include "tests/simulation/history_checker.h"
@@ -8,6 +10,23 @@ namespace {
 
 // Folds that end soon are waited for, by estimates that may be wrong for an epoch.
 constexpr int64_t kEstimates = 20'000'000;
+// From a decision to its commit.
+constexpr int64_t kCommitSlack = 100'000;
+// From the end of a grace until a killed Rank is gone.
+constexpr int64_t kKillSlack = 1'000'000;
+
+bool Trains(const nlohmann::json& r) {
+  return std::any_of(r["tasks"].begin() + 1, r["tasks"].end(),
+                     [](const nlohmann::json& task) { return task[0] == "RUNNING"; });
+}
+
+// Whether a Decision about making room, which is no older, has such a part.
+bool HasDecided(const nlohmann::json& r, size_t part, const std::string& text, int64_t since) {
+  return std::any_of(r["decisions"].begin(), r["decisions"].end(), [&](const nlohmann::json& d) {
+    return d[0] == "preempt" && d[4] >= since &&
+           absl::StrContains(d[part].get<std::string>(), text);
+  });
+}
 
 // A first fold waits, and nothing of the Job runs.
 bool Starves(const nlohmann::json& r) {
@@ -62,11 +81,98 @@ void Checker::ReadPreemption(const json& r, JobSeen& job) {
                 " us");
     }
     job.preempted_at[task] = clock;
+    CheckMadeRoom(r, attempt);
     const json& counted = job.last["starts"][task];
     if (r["starts"][task][1] != counted[1] || r["starts"][task][2] != counted[2]) {
       Violation("job ", id, ": a fold that made room counts as one that failed");
     }
   }
+}
+
+// A fold is told to make room: for a Job of a higher class that says so, has nothing itself and can
+// use the slots; and not before it has run for a while.
+void Checker::ReadToldToGo(const json& r) {
+  const int64_t attempt = r["attempt"];
+  const std::string by = r["by"];
+  if (!going_.emplace(attempt, Going{by, r["t"]}).second) return;  // it was told before
+  ++counts_["preempted"];
+  const std::string id = job_of_[attempt];
+  const json& victim = jobs_[id].last;
+  const JobSeen& other = jobs_[by];
+  if (victim.is_null() || other.last.is_null()) {
+    return Violation("attempt ", attempt, " makes room, and its job or the other is not known");
+  }
+  const std::string whom = absl::StrCat("attempt ", attempt, " of job ", id);
+  if (victim["priority"] >= other.last["priority"]) {
+    Violation(whom, " makes room for job ", by, ", whose priority is no higher");
+  }
+  const int64_t core = r["core"];
+  if (!HasDecided(other.last, 2, absl::StrCat(" of ", id, " (priority "), core - kCommitSlack)) {
+    Violation(whom, " makes room for job ", by, ", which has decided nothing about it");
+  }
+  if (Trains(other.last)) Violation(whom, " makes room for job ", by, ", which trains already");
+  const Placement& placement = placements_[attempt];
+  if (core - placement.core < preempt_least_run_ - kCommitSlack - lag_) {
+    Violation(whom, " makes room after only ", core - placement.core, " us");
+  }
+  const bool suits =
+      std::any_of(placement.parts.begin(), placement.parts.end(),
+                  [&](const auto& part) { return AnySuits(other, part.first, part.second); });
+  if (!suits) Violation(whom, " makes room for job ", by, ", which its slots do not suit");
+}
+
+// An Attempt has ended because it made room.
+void Checker::CheckMadeRoom(const json& r, const json& attempt) {
+  const auto going = going_.find(attempt[0]);
+  if (going == going_.end()) {
+    return Violation("attempt ", attempt[0].dump(), " has made room and was never told to go");
+  }
+  const auto task = attempt[1].get<size_t>();
+  const json& now = r["tasks"][task];
+  if (now[5] != 0 || now[0] != "PENDING" || r["state"] == "PAUSED") return;
+  went_[{r["job"], task}] = attempt[0];
+  if (!HasDecided(r, 1, "preempted by " + going->second.by,
+                  r["core"].get<int64_t>() - kCommitSlack)) {
+    Violation("job ", r["job"].get<std::string>(), ": no decision tells that fold ", task - 1,
+              " made room for job ", going->second.by);
+  }
+}
+
+// The Ranks of an Attempt have ended.
+void Checker::ReadGone(const json& r) {
+  const auto going = going_.find(r["attempt"]);
+  if (going == going_.end()) return;
+  going->second.gone_at = r["t"];
+  going->second.epochs = r.value("epochs", -1.0);
+}
+
+// Without faults an Attempt that was told to make room goes within its grace, or is killed.
+void Checker::CheckGone() {
+  if (faults_) return;
+  for (const auto& [attempt, going] : going_) {
+    const auto rank = ranks_.find(attempt);
+    if (rank == ranks_.end()) continue;
+    const int64_t took = (going.gone_at < 0 ? end_ : going.gone_at) - going.told_at;
+    if (took > preempt_grace_) ++counts_["preempted_and_killed"];
+    if (took <= preempt_grace_ + kKillSlack) continue;
+    Violation("attempt ", attempt, " went ", took, " us after it was told to, and had ",
+              preempt_grace_, " us");
+  }
+}
+
+// What a fold had when it made room is there when it goes on, unless it was killed.
+void Checker::CheckWentOn(const json& r) {
+  const auto task = task_of_.find(r["attempt"]);
+  if (task == task_of_.end()) return;
+  const auto went = went_.find({job_of_[r["attempt"]], task->second});
+  if (went == went_.end() || went->second >= r["attempt"]) return;
+  const Going& going = going_[went->second];
+  const bool killed = going.gone_at < 0 || going.gone_at > going.told_at + preempt_grace_;
+  went_.erase(went);
+  ++counts_["preempted_and_back"];
+  if (faults_ || killed || r["epochs"].get<double>() >= going.epochs) return;
+  Violation("attempt ", r["attempt"].get<int64_t>(), " goes on from ", r["epochs"].dump(),
+            " epochs, and its fold made room with ", going.epochs);
 }
 
 // Without faults no fold that has all the time goes on while a Job with a deadline and of a higher

@@ -140,7 +140,7 @@ Fleet MakeFleet(Chance& chance) {
   const int workers = chance.Int(2, 5), racks = chance.Int(1, 3);
   const bool gpus = chance.Happens(0.5);
   for (int i = 0; i < workers; ++i) {
-    FleetWorker worker = PlainWorker(chance.Int(1, 4), chance.Happens(0.9));
+    FleetWorker worker = PlainWorker(chance.Int(1, 3), chance.Happens(0.9));
     if (gpus && chance.Happens(0.7)) {
       worker.slots = GpuSlots(static_cast<int>(worker.slots.size()), chance);
     }

@@ -67,6 +67,9 @@ TEST(FleetTest, WhatTheRulesAreAboutHappens) {
   EXPECT_GT(counts["gangs_over_racks"], 10);
   EXPECT_GT(counts["jobs_that_nobody_suits"], 10);
   EXPECT_GT(counts["waits"], 100);
+  EXPECT_GT(counts["preempted"], 50);
+  EXPECT_GT(counts["preempted_and_back"], 20);
+  EXPECT_GT(counts["preempted_and_killed"], 0);
 }
 
 TEST(FleetTest, TheSameSeedGivesTheSameHistory) {
@@ -256,12 +259,127 @@ const Damage kDamages[] = {
      }},
 };
 
-class PlacesTest : public testing::TestWithParam<Damage> {};
+// Of the first fold that is told to make room: the attempt, its Job, and the one for which it goes.
+struct MakesRoom {
+  explicit MakesRoom(History& history) {
+    json* told = Find(history, [](const json& r) { return r["kind"] == "preempt_told"; });
+    if (told == nullptr) return;
+    attempt = (*told)["attempt"];
+    by = (*told)["by"];
+    for (const json& r : history) {
+      if (r["kind"] != "placements") continue;
+      for (const json& placed : r["all"]) {
+        if (placed[0] != attempt) continue;
+        job = placed[1];
+        worker = placed[2][0][0];
+      }
+    }
+  }
+  bool any() const { return attempt > 0; }
+
+  int64_t attempt = 0;
+  std::string job, by, worker;
+};
+
+void ForRows(History& history, const std::string& job, const std::function<void(json&)>& change) {
+  for (json& r : history) {
+    if (r["kind"] == "job" && r["job"] == job) change(r);
+  }
+}
+
+void ForgetPreemptions(History& history, const std::string& job) {
+  ForRows(history, job, [](json& r) {
+    for (json& d : r["decisions"]) {
+      if (d[0] == "preempt") d[0] = "other";
+    }
+  });
+}
+
+json& SeedOf(History& history) {
+  return *Find(history, [](const json& r) { return r["kind"] == "seed"; });
+}
+
+const Damage kPreemptions[] = {
+    {"ForAnEqualClass", ", whose priority is no higher",
+     [](History& history) {
+       const MakesRoom fold(history);
+       ForRows(history, fold.by, [](json& r) { r["priority"] = -100; });
+       return fold.any();
+     }},
+    {"WithoutADecisionOfTheOneThatTakes", ", which has decided nothing about it",
+     [](History& history) {
+       const MakesRoom fold(history);
+       ForgetPreemptions(history, fold.by);
+       return fold.any();
+     }},
+    {"WithoutADecisionOfTheOneThatGoes", ": no decision tells that fold ",
+     [](History& history) {
+       const MakesRoom fold(history);
+       ForgetPreemptions(history, fold.job);
+       return fold.any();
+     }},
+    {"ForOneThatTrains", ", which trains already",
+     [](History& history) {
+       const MakesRoom fold(history);
+       ForRows(history, fold.by, [](json& r) { r["tasks"][1][0] = "RUNNING"; });
+       return fold.any();
+     }},
+    {"ForOneThatItsSlotsDoNotSuit", ", which its slots do not suit",
+     [](History& history) {
+       const MakesRoom fold(history);
+       if (fold.any()) TruthOf(history, fold.by)["asks"]["labels"] = {"rack=none"};
+       return fold.any();
+     }},
+    {"TooSoonAfterItsStart", " makes room after only ",
+     [](History& history) {
+       SeedOf(history)["preempt_least_run"] = int64_t{1} << 50;
+       return MakesRoom(history).any();
+     }},
+    {"WithoutAWord", " has made room and was never told to go",
+     [](History& history) {
+       const bool any = MakesRoom(history).any();
+       for (json& r : history) {
+         if (r["kind"] == "preempt_told") r["kind"] = "other";
+       }
+       return any;
+     }},
+    {"AfterTheGrace", " us after it was told to, and had ",
+     [](History& history) {
+       const bool any = MakesRoom(history).any();
+       for (json& r : history) {
+         if (r["kind"] == "preempt_told") r["t"] = r["t"].get<int64_t>() - 60'000'000;
+       }
+       return any;
+     }},
+    {"WithoutACheckpoint", ", and its fold made room with ",
+     [](History& history) {
+       bool told = false;
+       for (json& r : history) {
+         told |= r["kind"] == "preempt_told";
+         if (told && r["kind"] == "rank_epochs") r["epochs"] = 0;
+       }
+       return told;
+     }},
+    {"AndWaitsBesideIdleSlots", ", which has made room, waits at ",
+     [](History& history) {
+       const MakesRoom fold(history);
+       // Slots may be kept for gangs.
+       const bool gangs = Find(history, [](const json& r) {
+                            return r["kind"] == "job" && r["wants"] > 1;
+                          }) != nullptr;
+       if (!fold.any() || gangs || !AsksForNothing(TruthOf(history, fold.job)["asks"]))
+         return false;
+       AddMachines(history, fold.worker, 1, 8, "rack=r");
+       return true;
+     }},
+};
+
+class FleetCheckerTest : public testing::TestWithParam<Damage> {};
 
 // In one of the first histories to which it can be done.
-TEST_P(PlacesTest, DamageIsNoticed) {
+TEST_P(FleetCheckerTest, NoticesIt) {
   int damaged = 0;
-  for (uint64_t seed = 1; seed <= 300 && damaged < 12; ++seed) {
+  for (uint64_t seed = 1; seed <= 300 && damaged < 40; ++seed) {
     History history = Calm(seed);
     if (!GetParam().damage(history)) continue;
     ++damaged;
@@ -272,7 +390,9 @@ TEST_P(PlacesTest, DamageIsNoticed) {
   ADD_FAILURE() << "not noticed in " << damaged << " histories";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlacesTest, testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(Places, FleetCheckerTest, testing::ValuesIn(kDamages),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Preemption, FleetCheckerTest, testing::ValuesIn(kPreemptions),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

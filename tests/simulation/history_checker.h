@@ -79,6 +79,12 @@ class Checker {
     int64_t batch = 0;
   };
 
+  // An Attempt that was told to make room.
+  struct Going {
+    std::string by;  // the Job for which it goes
+    int64_t told_at = 0, gone_at = -1;
+    double epochs = -1;  // that its fold had when it went
+  };
   // Where traind has put an Attempt.
   struct Placement {
     int64_t at = 0, core = 0;  // core: on traind's clock
@@ -102,6 +108,11 @@ class Checker {
   void CheckAfter(const json& r, JobSeen& job);
   void ReadPreemption(const json& r, JobSeen& job);
   bool MayHaveMadeRoom(const json& r) const;
+  void ReadToldToGo(const json& r);
+  void CheckMadeRoom(const json& r, const json& attempt);
+  void ReadGone(const json& r);
+  void CheckWentOn(const json& r);
+  void CheckGone();
   void CheckStarved();
   void CheckAfterAtEnd(const std::string& id, const JobSeen& job);
   void CheckFirst(const json& r, size_t begun);
@@ -148,8 +159,12 @@ class Checker {
   std::map<int64_t, RankSeen> ranks_;
   // The parts of gangs that span Workers, besides those with rank 0: by Attempt and Worker.
   std::map<std::pair<int64_t, std::string>, RankSeen> parts_;
-  std::map<int64_t, std::string> job_of_;             // by Attempt
-  std::map<int64_t, Given> given_;                    // by Attempt
+  std::map<int64_t, std::string> job_of_;  // by Attempt
+  std::map<int64_t, Given> given_;         // by Attempt
+  std::map<int64_t, Going> going_;         // by Attempt
+  std::map<int64_t, size_t> task_of_;      // by Attempt
+  // The Attempts that have made room last, by Job and task, until these go on.
+  std::map<std::pair<std::string, size_t>, int64_t> went_;
   std::set<std::string> closed_;                      // Workers that take nothing new
   std::set<int64_t> attempts_;                        // ever committed
   std::set<int64_t> shortened_;                       // with an epoch of a share of the rows
@@ -166,6 +181,7 @@ class Checker {
   int64_t committed_at_ = 0;  // the last commit
   bool faults_ = false;
   int64_t preempted_by_ = -1, preempt_pause_ = 0;  // -1: nobody makes room
+  int64_t preempt_least_run_ = 0, preempt_grace_ = 0;
   std::map<std::string, Machine> machines_;
   std::map<int64_t, Placement> placements_;                    // by Attempt
   std::map<std::pair<std::string, int>, int64_t> busy_until_;  // by slot; INT64_MAX: it is busy

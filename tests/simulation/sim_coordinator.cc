@@ -212,6 +212,7 @@ void SimCoordinator::Act(Turn& turn) {
     });
   }
   for (const StopCommand& stop : turn.stops) {
+    RecordPreempted(stop);
     ToWorker(stop.worker, [stop](SimWorker& w, uint64_t s) { w.Receive(s, stop); });
   }
   for (const StartCommand& start : turn.starts) {
@@ -463,6 +464,15 @@ void SimCoordinator::RecordPlacements(const Turn& turn) {
   nlohmann::json& record = world_->Record("placements");
   record["core"] = World::Micros(Now());
   record["all"] = std::move(all);
+}
+
+// A fold is told to make room for another Job.
+void SimCoordinator::RecordPreempted(const StopCommand& stop) {
+  if (stop.reason != StopReason::kPreempted || stop.mode != StopMode::kDrop) return;
+  nlohmann::json& record = world_->Record("preempt_told");
+  record["attempt"] = stop.attempt;
+  record["by"] = stop.why.substr(stop.why.rfind(' ') + 1);
+  record["core"] = World::Micros(Now());
 }
 
 void SimCoordinator::RecordUnmatched(const Job& job) {

@@ -71,6 +71,7 @@ class SimCoordinator {
   void RecordCommit(const Turn& turn);
   void RecordPlacements(const Turn& turn);
   void RecordUnmatched(const Job& job);
+  void RecordPreempted(const StopCommand& stop);
   void Tell(const Reply& reply);
 
   World* world_;

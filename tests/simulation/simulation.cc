@@ -122,6 +122,14 @@ void Scenario::ChooseFaults() {
 // Folds take seconds here, so that what a cluster does in minutes happens faster.
 void Scenario::ChoosePreemption() {
   Chance& chance = of_preemption_;
+  if (machines_ == Machines::kFleet) {
+    options_.preempt_after = absl::Seconds(chance.LogUniform(0.2, 1.5));
+    options_.preempt_least_run = absl::Seconds(chance.LogUniform(0.1, 1.5));
+    options_.preempt_pause = absl::Seconds(chance.LogUniform(1, 15));
+    options_.preempt_grace = absl::Seconds(chance.LogUniform(0.2, 4));
+    if (chance.Happens(0.03)) options_.preempt_after = absl::InfiniteDuration();
+    return;
+  }
   options_.preempt_after = absl::Seconds(chance.LogUniform(0.3, 8));
   options_.preempt_least_run = absl::Seconds(chance.LogUniform(0.1, 8));
   options_.preempt_pause = absl::Seconds(chance.LogUniform(1, 60));
@@ -174,9 +182,13 @@ void Scenario::MakeJobs() {
   const bool preempts = preempted_by != absl::InfiniteDuration();
   record["preempted_by"] = preempts ? absl::ToInt64Microseconds(preempted_by) : -1;
   record["preempt_pause"] = absl::ToInt64Microseconds(options_.preempt_pause);
+  record["preempt_least_run"] = absl::ToInt64Microseconds(options_.preempt_least_run);
+  record["preempt_grace"] = absl::ToInt64Microseconds(options_.preempt_grace);
   for (int i = 0; i < jobs; ++i) {
     const std::string request = absl::StrCat("r", i);
-    const absl::Duration at = absl::Seconds(burst || jobs == 1 ? 1.0 : chance.Uniform(0.5, 20));
+    absl::Duration at = absl::Seconds(burst || jobs == 1 ? 1.0 : chance.Uniform(0.5, 20));
+    // Later Jobs, which are of higher classes, find the slots taken.
+    if (fleet) at = absl::Seconds(0.8 + i * of_fleet_.Uniform(0.2, 4));
     // The users' choices are made here, so that they are the same whatever follows.
     const bool twice = chance.Happens(0.2), conflict = chance.Happens(0.05);
     const bool finish = chance.Happens(0.1), cancel = chance.Happens(0.06);
