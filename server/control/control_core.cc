@@ -270,7 +270,7 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
     waits |= pending;
     (IsExtra(task) ? ready_extra : ready) |= now;
   }
-  const bool extra = !ready && ready_extra && !FirstTrialNeedsMore(job);
+  const bool extra = !ready && ready_extra && !FirstTrialNeedsMore(entry);
   ready |= extra;
   const bool trains = !over && job.state != JobState::kFinalizing &&
                       job.state != JobState::kPaused && !job.table.table.empty() &&

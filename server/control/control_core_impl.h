@@ -315,7 +315,8 @@ class ControlCore::Impl {
   TrialsSeen SeenOf(const JobEntry& entry) const;
   TrialsInput TrialsOf(const JobEntry& entry) const;
   void NoteEndOfTrials(JobEntry& entry, const TrialsInput& in, const TrialsOutput& out);
-  bool FirstTrialNeedsMore(const Job& job) const;
+  bool FirstTrialNeedsMore(const JobEntry& entry) const;
+  bool CutFoldsHaveTime(const JobEntry& entry) const;
   void StartTrials(JobEntry& entry);
   void StopAtRung(LiveAttempt& live, const facts::Epoch& fact);
   bool HasSettings(JobEntry& entry, int trial, const TrialsInput& in, int planned);

@@ -104,7 +104,7 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most, b
   candidate.may_span = MaySpan(entry);
   candidate.home = entry.home;
   const Job& job = entry.view();
-  const bool folds_wait = FirstTrialNeedsMore(job);
+  const bool folds_wait = FirstTrialNeedsMore(entry);
   for (size_t i = 1; i < job.tasks.size() && candidate.folds.size() < most; ++i) {
     const Task& task = job.tasks[i];
     if (IsExtra(task) && folds_wait) break;

@@ -120,12 +120,29 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
 }
 
 // Folds of trial 0 that wait, or may come back as long as others of them train.
-bool ControlCore::Impl::FirstTrialNeedsMore(const Job& job) const {
+bool ControlCore::Impl::FirstTrialNeedsMore(const JobEntry& entry) const {
+  const Job& job = entry.view();
   if (FoldsWait(job)) return true;
   return !job.plans.empty() && job.plans.back().folds < job.spec.folds &&
-         std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
-           return !IsExtra(task) && task.state == TaskState::kRunning;
-         });
+         std::any_of(job.tasks.begin() + 1, job.tasks.end(),
+                     [](const Task& task) {
+                       return !IsExtra(task) && task.state == TaskState::kRunning;
+                     }) &&
+         CutFoldsHaveTime(entry);
+}
+
+// Whether B9 may still bring back a fold that was cut: with the fewest epochs that are of use, in
+// the share of the rest that a Plan may fill. Otherwise a slot that is idle is for other trials.
+bool ControlCore::Impl::CutFoldsHaveTime(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  if (job.spec.trials.size() < 2) return true;
+  if (entry.pace.stopping) return false;
+  const FoldCost cost = CostOfShare(TypicalFold(entry), RowsOf(job));
+  if (!WindowOf(entry).bounded() || !cost.known()) return true;
+  const int epochs = std::min(job.plans.back().epochs, UsefulEpochs(job.spec.epochs));
+  const double fold_s = cost.overhead_s + epochs * cost.epoch_s + StopSeconds(cost);
+  const double left_s = absl::ToDoubleSeconds(TrainEndOf(entry) - now_) + StopSeconds(cost);
+  return fold_s <= job.spec.shares.plan * left_s;
 }
 
 Task ControlCore::Impl::OneEpoch() {
@@ -140,7 +157,7 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   if (job.spec.trials.size() < 2 || job.plans.empty() || StopsTraining(job) || AwaitsReuse(entry)) {
     return;
   }
-  if (FirstTrialNeedsMore(job)) return MakeRoomForFolds(entry);
+  if (FirstTrialNeedsMore(entry)) return MakeRoomForFolds(entry);
   const TrialsSeen seen = SeenOf(entry);
   if (seen.idle == 0 || (entry.trials_seen == seen && !awaited)) return;
   if (now_ > StartRuleOf(entry).Latest(OneEpoch())) return;

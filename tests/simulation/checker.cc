@@ -420,14 +420,29 @@ void Checker::CheckFirst(const json& r, size_t begun) {
       Violation("job ", r["job"].get<std::string>(), ": a further model began while a fold waits");
     }
   }
-  // Folds that were cut come back as long as others train; a further trial may be cheaper than
-  // what is left of them.
+  // Folds that were cut come back as long as others train and there is time for one; a further
+  // trial may be cheaper than what is left of them.
   const bool trains = std::any_of(r["tasks"].begin() + 1, r["tasks"].end(), [](const json& task) {
     return task[5] == 0 && task[0] == "RUNNING";
   });
-  if (r["plan"][1] < r["spec_folds"] && (trains || r["spec_trials"] == 1)) {
+  if (r["plan"][1] < r["spec_folds"] && ((trains && FoldHasTime(r)) || r["spec_trials"] == 1)) {
     Violation("job ", r["job"].get<std::string>(), ": a further model began while folds are cut");
   }
+}
+
+// Whether a fold with all epochs would certainly fit into what a Plan may fill of the rest.
+bool Checker::FoldHasTime(const json& r) const {
+  if (r["deadline"] < 0) return true;
+  const auto known = truths_.find(r["request"]);
+  if (known == truths_.end()) return false;
+  const json& truth = known->second;
+  const int64_t left = r["deadline"].get<int64_t>() - r["core"].get<int64_t>();
+  const double left_s = static_cast<double>(left) / 1e6;
+  const double model_s = truth["whole_model_s"], probe_error = truth["probe_error"];
+  // What goes wrong makes folds slower than they would be.
+  const double slower = faults_ ? 5 : 2;
+  const double reserve_s = 0.15 * truth["window_s"].get<double>() + 1;
+  return 0.8 * (left_s - reserve_s) > slower * std::max(1.0, probe_error) * model_s;
 }
 
 void Checker::CheckNumber(const std::string& id, int64_t attempt) {

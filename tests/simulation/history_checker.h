@@ -116,6 +116,7 @@ class Checker {
   void CheckStarved();
   void CheckAfterAtEnd(const std::string& id, const JobSeen& job);
   void CheckFirst(const json& r, size_t begun);
+  bool FoldHasTime(const json& r) const;
   void CheckNumber(const std::string& id, int64_t attempt);
   void ExpectStart(const json& r, const json& attempt);
   void CheckStart(const json& r);

@@ -118,7 +118,8 @@ TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
 
 // Each of these once broke the promise.
 TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {
-  for (const uint64_t seed : {1601, 4284, 500947, 501561, 505237, 700181, 3000166, 3000818}) {
+  for (const uint64_t seed :
+       {1601, 4284, 500947, 501561, 505237, 700181, 902840, 3000166, 3000818, 4001001}) {
     const Outcome outcome = Simulate(seed);
     auto violations = CheckHistory(outcome.history);
     const auto lost = CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history);

@@ -140,6 +140,37 @@ TEST_F(TrialsTest, StartBesideTheLastFoldWhereASlotIsIdle) {
   EXPECT_EQ(h.TaskOf(id, 3).state, TaskState::kRunning);
 }
 
+// Of 5 folds the Plan has 2, each of which may train for 45 s of the 60 s.
+TEST_F(TrialsTest, AnIdleSlotIsExplainedWhereFoldsThatWereCutHaveNoTimeToComeBack) {
+  h.Attach("w", 2);
+  Job made = h.MakeJob("a", 5);
+  made.spec.trials = {{"net", "mlp", 20, 5}, {"net-2", "mlp", 2, 5}};
+  const std::string id = h.SubmitJob(std::move(made));
+  h.PrepareJob(id);
+  const int64_t first = h.AttemptOf(id, 1), second = h.AttemptOf(id, 2);
+  for (const int64_t attempt : {first, second}) {
+    h.Say(attempt, h.Started(100));
+    h.Say(attempt, h.Probe(0.05));
+  }
+  for (int i = 1; i <= 6; ++i) {
+    h.Wait(absl::Seconds(5));
+    facts::Epoch epoch;
+    epoch.epoch = i;
+    epoch.epoch_s = 5;
+    h.Say(first, epoch);
+    h.Say(second, epoch);
+  }
+  ASSERT_EQ(h.Stored(id).plans.back().folds, 2);
+  h.Say(first, h.Saved(true, true, 0.9, 6));
+  h.Say(first, h.Ended());
+  h.Publish(id, Quality::kDegraded);
+  h.Wait(absl::Seconds(1));
+  const Job job = h.Stored(id);
+  EXPECT_EQ(job.tasks[2].state, TaskState::kRunning);
+  EXPECT_EQ(job.tasks[3].state, TaskState::kDropped);
+  EXPECT_EQ(Decided(id), (std::vector<std::string>{"9 epochs", "no further model fits"}));
+}
+
 TEST_F(TrialsTest, NoneStartsWhileAFoldOfTheFirstWaits) {
   const std::string id = Begin(2);
   h.Say(h.AttemptOf(id, 2), h.Ended(AttemptEndReason::kRankDied, "signal 9"));
