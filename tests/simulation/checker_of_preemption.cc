@@ -94,8 +94,11 @@ void Checker::ReadPreemption(const json& r, JobSeen& job) {
 void Checker::ReadToldToGo(const json& r) {
   const int64_t attempt = r["attempt"];
   const std::string by = r["by"];
-  if (!going_.emplace(attempt, Going{by, r["t"]}).second) return;  // it was told before
+  const auto [going, first] = going_.emplace(attempt, Going{by, r["t"]});
+  if (!first) return;
   ++counts_["preempted"];
+  const auto rank = ranks_.find(attempt);
+  if (rank != ranks_.end() && rank->second.to >= 0) going->second.gone_at = r["t"];  // just before
   const std::string id = job_of_[attempt];
   const json& victim = jobs_[id].last;
   const JobSeen& other = jobs_[by];

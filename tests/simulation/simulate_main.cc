@@ -1,6 +1,7 @@
 // simulate [--machines any|spanned|fleet] [--seeds N] [--first S] [--seed S] [--history FILE]
-// [--stop_at_first 1] Runs seeds and prints one JSON summary line; each violation on a line of its
-// own before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with one.
+// [--stop_at_first 1] [--faults 0] Runs seeds and prints one JSON summary line; each violation on a
+// line of its own before it. Exits 1 if there was one. --stop_at_first 1: after the first seed with
+// one. --faults 0: the same Jobs, and nothing goes wrong.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
   using namespace traind::simulation;
   uint64_t first = 1, seeds = 1000;
   bool stop_at_first = false;
+  With with = With::kFaults;
   Machines machines = Machines::kAny;
   std::string history_file;
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -66,6 +68,8 @@ int main(int argc, char** argv) {
       machines = Machines::kSpanned;
     } else if (key == "--machines" && value == "fleet") {
       machines = Machines::kFleet;
+    } else if (key == "--faults") {
+      with = value == "0" ? With::kNoFaults : With::kFaults;
     } else if (key == "--stop_at_first") {
       stop_at_first = value == "1";
     } else {
@@ -80,7 +84,7 @@ int main(int argc, char** argv) {
   Counts counts;
   std::vector<int> revisions;  // of each Job's Plan, the first one not counted
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const Outcome outcome = Simulate(seed, With::kFaults, machines);
+    const Outcome outcome = Simulate(seed, with, machines);
     if (!history_file.empty()) {
       std::ofstream out(history_file, seed == first ? std::ios::trunc : std::ios::app);
       for (const auto& record : outcome.history) out << record.dump() << "\n";
