@@ -367,6 +367,7 @@ class ControlCore::Impl {
   // Tells that a second layer joins the trials, with the scores that it was chosen by.
   void NoteSecondLayer(JobEntry& entry);
   void Conclude(JobEntry& entry);
+  void CorrectQuality(JobEntry& entry);
   void End(JobEntry& entry, JobState state, JobEndReason reason, std::string message);
   absl::Time FinishedAt(const JobEntry& entry) const;
 

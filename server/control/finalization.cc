@@ -437,6 +437,14 @@ absl::Time ControlCore::Impl::FinishedAt(const JobEntry& entry) const {
                         : job.deadline;
 }
 
+// A Worker that trained none of its folds was told of no cut. It may have published what others
+// trained while traind was away, and nobody makes another Prediction after the deadline.
+void ControlCore::Impl::CorrectQuality(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (!job.prediction || job.prediction->quality != Quality::kFull || !PlanCut(job)) return;
+  EditDurably(entry).prediction->quality = Quality::kDegraded;
+}
+
 void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason,
                             std::string message) {
   const size_t tasks = entry.view().tasks.size();
@@ -466,6 +474,7 @@ void ControlCore::Impl::End(JobEntry& entry, JobState state, JobEndReason reason
       SettleFold(entry, static_cast<int>(i), "the job ended");
     }
   }
+  CorrectQuality(entry);
   SetState(entry, state);
   Job& job = EditDurably(entry);
   job.end_reason = reason;

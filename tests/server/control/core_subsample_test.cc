@@ -122,6 +122,35 @@ TEST_F(CoreSubsampleTest, AFoldThatEndedOutOfReachMayHaveBeenShortened) {
   EXPECT_LT(h_.TaskOf(id, 1).row_share, 1);
 }
 
+// It has read the data, trains no fold, and has published what others trained while traind was away
+// until after the deadline.
+TEST_F(CoreSubsampleTest, AWorkerThatWasNotToldOfACutHasNotAnsweredInFull) {
+  h_.Attach("w", 1);
+  Job made = h_.MakeJob("a", 1);
+  made.spec.subsample = true;
+  made.spec.epochs = 1;
+  const std::string id = h_.SubmitJob(std::move(made));
+  h_.PrepareJob(id);
+  const int64_t attempt = h_.AttemptOf(id, 1);
+  h_.Say(attempt, h_.Started(100));
+  h_.Say(attempt, h_.Probe(2));
+  h_.now += absl::Seconds(4);
+  h_.Say(attempt, Epoch(4, 0.4));
+  PublishedPrediction prediction = h_.Prediction(7, Quality::kFull, h_.now);
+  Member& member = prediction.members.emplace_back();
+  member.fold = 0;
+  member.attempt = attempt;
+  member.complete = true;
+  member.epochs_done = 1;
+  h_.now = h_.Stored(id).deadline + absl::Seconds(1);
+  h_.Crash();
+  h_.Step({Published{id, prediction, true}});
+  h_.Wait(absl::Seconds(10));
+  EXPECT_EQ(h_.State(id), JobState::kSucceeded);
+  EXPECT_EQ(h_.Stored(id).prediction->number, 7);
+  EXPECT_EQ(h_.Stored(id).prediction->quality, Quality::kDegraded);
+}
+
 TEST_F(CoreSubsampleTest, TheShareOutlivesACrash) {
   const std::string id = Begin();
   h_.Say(h_.AttemptOf(id, 1), h_.Probe(2));
