@@ -81,7 +81,7 @@ class Checker {
 
   // An Attempt that was told to make room.
   struct Going {
-    std::string by;  // the Job for which it goes
+    std::set<std::string> by;  // the Jobs for which it goes; a restart may choose another one
     int64_t told_at = 0, gone_at = -1;
     double epochs = -1;  // that its fold had when it went
   };
@@ -107,7 +107,6 @@ class Checker {
   void CheckSettings(const json& r, const json& before);
   void CheckAfter(const json& r, JobSeen& job);
   void ReadPreemption(const json& r, JobSeen& job);
-  bool MayHaveMadeRoom(const json& r) const;
   void ReadToldToGo(const json& r);
   void CheckMadeRoom(const json& r, const json& attempt);
   void ReadGone(const json& r);
