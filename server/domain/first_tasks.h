@@ -1,4 +1,4 @@
-// The tasks that a Job begins with. The store keeps rows only of those that have become different.
+// The tasks that a Job begins with. The store keeps rows only of those that have changed since.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace traind {
 
-// first: what its first task does. spec.folds tasks behind it train its folds.
+// Returns a task that does `first`, then one for each of the spec's folds, which trains it.
 inline std::vector<Task> FirstTasks(const Spec& spec, TaskKind first = TaskKind::kPrepare) {
   std::vector<Task> tasks(1 + static_cast<size_t>(spec.folds));
   tasks[0].kind = first;

@@ -164,11 +164,11 @@ absl::Status ReadLabels(Connection& db, int64_t number, Job& job) {
   return q.status();
 }
 
-// More in a row mean damage.
+// A row with more folds is damaged.
 constexpr int kMostFolds = 10'000;
 
-// Where the next row of a task belongs, which is of a first task or just behind those that are
-// there.
+// Returns the task that a row with this position describes: one that the Job began with, or a new
+// one at the end.
 absl::StatusOr<Task*> TaskAt(int64_t position, Job& job) {
   const auto tasks = static_cast<int64_t>(job.tasks.size());
   if (position < 0 || position > tasks) {
@@ -187,14 +187,12 @@ absl::Status ReadTasks(Connection& db, int64_t number, Job& job) {
   job.tasks = FirstTasks(job.spec);
   Query q = db.Select(
       "SELECT position, t.kind, t.fold, t.trial, state, t.attempt, attempts, failures, losses, "
-      "not_before_ms, "
-      "epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, predict_s, "
-      "epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, reused, "
-      "row_share, retry_batch, t.seed, member_json, c.attempt, c.step, c.fold, c.epoch, "
-      "c.manifest, "
-      "c.sha256, c.bytes, c.best_metric, c.at_ms, c.seed, c.trial FROM tasks t LEFT JOIN "
-      "checkpoints c "
-      "ON c.job = t.job AND c.attempt = t.checkpoint_attempt AND c.step = t.checkpoint_step "
+      "not_before_ms, epochs_planned, epochs_done, score, message, step_s, step_p90_s, evaluate_s, "
+      "predict_s, epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, from_job, "
+      "reused, row_share, retry_batch, t.seed, member_json, c.attempt, c.step, c.fold, c.epoch, "
+      "c.manifest, c.sha256, c.bytes, c.best_metric, c.at_ms, c.seed, c.trial "
+      "FROM tasks t LEFT JOIN checkpoints c ON c.job = t.job AND c.attempt = t.checkpoint_attempt "
+      "AND c.step = t.checkpoint_step "
       "WHERE t.job = ? ORDER BY t.position",
       number);
   while (q.Next()) {
@@ -372,14 +370,9 @@ absl::Status WriteTask(Connection& db, int64_t number, int position, const Task&
       "not_before_ms, epochs_planned, epochs_done, score, message, step_s, step_p90_s, "
       "evaluate_s, predict_s, epoch_s, steps_per_epoch, probe_s, validate_all_s, predict_all_s, "
       "from_job, reused, row_share, retry_batch, seed, member_json, checkpoint_attempt, "
-      "checkpoint_step, "
-      "job, "
-      "position) "
+      "checkpoint_step, job, position) "
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, "
-      "?, "
-      "?, "
-      "?)");
+      "?, ?, ?, ?)");
   Bind(q, TaskColumns(task));
   q.Bind(member, checkpoint_attempt, checkpoint_step, number, position);
   return Finish(q);
@@ -467,10 +460,7 @@ absl::Status WritePrediction(Connection& db, int64_t number, const PublishedPred
   json members = json::array();
   for (const Member& member : p.members) members.push_back(MemberJson(member));
   const std::string members_text = Dump(members), left_out = Dump(p.left_out),
-                    quantile_scores =
-                        p.quantile_scores.pinball.empty() && p.test_quantile_scores.pinball.empty()
-                            ? std::string()
-                            : Dump(QuantileScoresJson(p));
+                    quantile_scores = QuantileScoresText(p);
   Query q = db.Prepare(
       "INSERT OR REPLACE INTO predictions(number, path, sha256, bytes, rows, quality, oof_score, "
       "comparable, test_score, floor_score, at_ms, floor_weight, members_json, left_out_json, "
@@ -576,10 +566,8 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
 absl::Status WriteCheckpoint(Connection& db, int64_t number, const Checkpoint& checkpoint) {
   Query q = db.Prepare(
       "INSERT INTO checkpoints(attempt, step, fold, epoch, manifest, sha256, bytes, best_metric, "
-      "at_ms, seed, trial, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(job, "
-      "attempt, step) "
-      "DO "
-      "NOTHING");
+      "at_ms, seed, trial, job) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+      "ON CONFLICT(job, attempt, step) DO NOTHING");
   Bind(q, CheckpointColumns(checkpoint));
   q.Bind(number);
   return Finish(q);

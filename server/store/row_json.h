@@ -14,6 +14,11 @@
 
 namespace traind {
 
+// Text from a Worker may not be UTF-8; invalid bytes are replaced, not refused.
+inline std::string Dump(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 // JSON has no NaN, so a score that is not a number is stored as null.
 inline nlohmann::json MemberJson(const Member& m) {
   return {
@@ -35,14 +40,16 @@ inline nlohmann::json MemberJson(const Member& m) {
       {"weight", std::isfinite(m.weight) ? nlohmann::json(m.weight) : nlohmann::json()}};
 }
 
-// With the levels.
-inline nlohmann::json QuantileScoresJson(const PublishedPrediction& p) {
+// Returns the levels and both scores of each, as ReadQuantileScores takes them; empty where
+// nothing is scored.
+inline std::string QuantileScoresText(const PublishedPrediction& p) {
+  if (p.quantile_scores.pinball.empty() && p.test_quantile_scores.pinball.empty()) return "";
   const auto scores = [](const QuantileScores& s) {
     return nlohmann::json{{"pinball", s.pinball}, {"below", s.below}};
   };
-  return {{"levels", p.quantiles.levels},
-          {"oof", scores(p.quantile_scores)},
-          {"test", scores(p.test_quantile_scores)}};
+  return Dump({{"levels", p.quantiles.levels},
+               {"oof", scores(p.quantile_scores)},
+               {"test", scores(p.test_quantile_scores)}});
 }
 
 inline void ReadQuantileScores(const nlohmann::json& j, PublishedPrediction& p) {
@@ -138,11 +145,6 @@ inline Member MemberFromJson(const nlohmann::json& j) {
   m.trial = j.value("trial", 0);
   m.kind = j.value("kind", std::string());
   return m;
-}
-
-// Text from a Worker may not be UTF-8; invalid bytes are replaced, not refused.
-inline std::string Dump(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // Reads what Dump wrote. Errors: DataLoss.

@@ -381,8 +381,8 @@ constexpr char kVersion16[] = R"sql(
 ALTER TABLE jobs ADD COLUMN constraints_json TEXT NOT NULL DEFAULT '{}';
 )sql";
 
-// Adds the floor's weight in a Prediction, and how its quantiles score. From now on tasks that are
-// as a Job begins with them have no rows (server/domain/first_tasks.h).
+// Adds the floor's weight in a Prediction, and how its quantiles score. From now on a task
+// has a row only once it has changed (server/domain/first_tasks.h).
 constexpr char kVersion17[] = R"sql(
 ALTER TABLE predictions ADD COLUMN floor_weight REAL DEFAULT 0;
 ALTER TABLE predictions ADD COLUMN quantile_scores_json TEXT NOT NULL DEFAULT '';  -- empty: none

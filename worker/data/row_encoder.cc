@@ -45,7 +45,7 @@ bool IsConstant(const Moments& moments) {
 
 float Clipped(float deviations, OutlierForm form) {
   if (form == OutlierForm::kClamp) return std::clamp(deviations, -kMaxDeviations, kMaxDeviations);
-  const float ratio = deviations / kSmoothDeviations;
+  const float ratio = deviations / kSmoothDeviations;  // the square of a large one overflows
   return std::fabs(ratio) < 1e18f ? deviations / std::sqrt(1 + ratio * ratio)
                                   : std::copysign(kSmoothDeviations, deviations);
 }

@@ -33,10 +33,10 @@ absl::StatusOr<Spacing> SpacingOf(const std::optional<NiftiGeometry>& geometry) 
   for (size_t axis = 0; axis < spacing.size(); ++axis) {
     const double distance = geometry->pixdim[spacing.size() - axis];  // x is the first
     spacing[axis] = distance * MillimetresOf(geometry->xyzt_units);
-    if (distance > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the header has a spacing of ", distance,
-                                                   " along axis ", kAxes[axis],
-                                                   "; data.volume.spacing needs positive ones"));
+    if (distance > 0 && std::isfinite(distance)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header has a spacing of ", distance, " along axis ", kAxes[axis],
+                     "; data.volume.spacing needs positive, finite ones"));
   }
   return spacing;
 }
@@ -61,7 +61,7 @@ absl::StatusOr<VolumeShape> ShapeAt(const VolumeShape& shape, const Spacing& fro
     const double voxels = static_cast<double>(extents[axis]) * from[axis] / to[axis];
     if (voxels > static_cast<double>(kMostExtent)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "along axis ", kAxes[axis], " it would have ", std::llround(voxels), " voxels with a ",
+          "along axis ", kAxes[axis], " it would have ", std::round(voxels), " voxels with a ",
           "data.volume.spacing of ", ToString(to), "; at most ", kMostExtent, " are allowed"));
     }
     resampled[axis] = std::max<int64_t>(1, std::llround(voxels));

@@ -2,17 +2,20 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_replace.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/device/guard.h"
 #include "worker/task/failure.h"
+#include "worker/train/fold_data.h"
 
 namespace traind {
 namespace {
@@ -66,6 +69,25 @@ TEST_F(TrainerTest, ACheckpointOfAnotherOptimizerIsPassedOverWithAWarning) {
 }
 
 // 400 training rows: 12 steps of 32 and one of 16, of which each part has 8.
+TEST_F(TrainerTest, OnlyAPlainMlpsNumbersAreClippedSmoothly) {
+  const auto with = [](absl::string_view setting) {
+    return absl::StrReplaceAll(Spec(), {{R"("hidden":)", absl::StrCat(setting, R"("hidden":)")}});
+  };
+  const std::string lstm = R"({"task":{},"data":{"seed":"7"},"model":{"lstm":{}},"train":{}})";
+  const std::pair<std::string, OutlierForm> cases[] = {
+      {Spec(), OutlierForm::kSmooth},
+      {with(R"("ensemble_members":4,)"), OutlierForm::kClamp},
+      {with(R"("numeric_embedding":{},)"), OutlierForm::kClamp},
+      {lstm, OutlierForm::kClamp}};
+  for (const auto& [json, outliers] : cases) {
+    const auto spec = ParseTrainingSpec(json);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    const auto fold = LoadFold(state_, table_, "job", 1, *spec);
+    ASSERT_TRUE(fold.ok()) << fold.status();
+    EXPECT_EQ(fold->encoder->state().outliers, outliers) << json;
+  }
+}
+
 TEST_F(TrainerTest, FourPassesAreOneBatchOfFourTimesTheRows) {
   RecordingSink whole, parts;
   rp::Train train = Task(1);

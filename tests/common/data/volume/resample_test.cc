@@ -121,7 +121,7 @@ TEST(SpacingTest, ItIsThatOfTheHeaderInMillimetres) {
   EXPECT_EQ(ToString(Spacing{2.5, 0.75, 0.5}), "2.5 x 0.75 x 0.5 mm");
   const auto none = SpacingOf(std::nullopt);
   EXPECT_TRUE(absl::StrContains(none.status().message(), "not a NIfTI file")) << none.status();
-  for (const double wrong : {0.0, -1.0}) {
+  for (const double wrong : {0.0, -1.0, HUGE_VAL}) {
     const auto spacing = SpacingOf(GeometryOf(1, wrong, 1));
     EXPECT_TRUE(absl::StrContains(spacing.status().message(), "along axis y; data.volume.spacing"))
         << spacing.status();
