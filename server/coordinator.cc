@@ -205,13 +205,14 @@ absl::Status Coordinator::Listen(const Config& config) {
       WorkerProcessOptions{config.worker_binary, config.state_dir, config.slots,
                            config.worker_labels},
       [this] {
+        const uint64_t session = gateway_->newest_session();
         // Workers that have attached, and those that an earlier traind gave work to.
         std::set<std::string> workers;
         for (const v1::WorkerInfo& worker : gateway_->Workers()) workers.insert(worker.id());
         for (const auto& job : loop_->views().Active()) {
           for (const Attempt& attempt : job->attempts) workers.insert(attempt.worker);
         }
-        for (const std::string& worker : workers) loop_->Post(WorkerDied{worker});
+        for (const std::string& worker : workers) loop_->Post(WorkerDied{worker, session});
       },
       [this] { return gateway_->heartbeats(); });
   return supervisor_->Start();

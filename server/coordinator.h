@@ -66,8 +66,6 @@ class Coordinator {
   absl::Status TakeArchive(const Config& config, const StandbyCalls& standby);
   absl::Status Load(const Config& config);
   absl::Status Listen(const Config& config);
-  // Standalone: reports that the only Worker is dead.
-  void PostWorkerDied();
 
   FileLock lock_;
   std::unique_ptr<Tenure> tenure_;          // null: no archive

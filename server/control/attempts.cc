@@ -254,7 +254,7 @@ void ControlCore::Impl::TakePublishedMember(JobEntry& entry, int index) {
 }
 
 // Every retry is paid from the same window (B13): it takes place if there is time
-// for it, after a pause that grows.
+// for it; all but the first loss of a fold of the Plan make it wait, longer each time.
 void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
                                       AttemptEndReason reason, const std::string& message) {
   TakePublishedMember(entry, index);
@@ -292,7 +292,10 @@ void ControlCore::Impl::RetryOrSettle(JobEntry& entry, int index, Fault fault,
                       (reason == AttemptEndReason::kShutdown && !shutting_down_));
   if (fault == Fault::kNone && !moved) return;
   const int retries = fault == Fault::kJob ? task.failures : task.losses;
-  if (!moved) task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
+  // A fold of the Plan keeps its slot at first: in a pause another that waits would take it, and
+  // run to its end.
+  const bool keeps_slot = fold && !IsExtra(task) && fault == Fault::kInfrastructure && retries == 1;
+  if (!moved && !keeps_slot) task.not_before = now_ + RetryDelay(retries, job.deadline - now_);
   std::string to = UsesModels(task.kind) ? "go on with the models that have not answered"
                    : !fold               ? "read the data again"
                    : task.checkpoint && task.failures < 2

@@ -144,9 +144,11 @@ struct WorkerDetached {
   std::string worker;
   uint64_t session = 0;
 };
-// The process is known to be dead (standalone: its lock is free).
+// The process is known to be dead (standalone: its lock is free). session: the newest stream of
+// all Workers when that was seen; a later one is that of another process.
 struct WorkerDied {
   std::string worker;
+  uint64_t session = 0;
 };
 
 // A part of a gang that spans Workers waits for the others. It is told again after a reconnect.

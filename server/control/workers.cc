@@ -91,8 +91,7 @@ void ControlCore::Impl::Handle(WorkerHeartbeat& event) {
     ReplanTraining();
   }
   if (!worker.attached) {
-    // Given up too early: it was silent for a lease, or its predecessor's death was
-    // noticed when it was there already.
+    // Given up too early: it was silent for a lease.
     worker.attached = worker.expected = true;
     NoteWorker(worker);
     StoreWorker(worker);
@@ -150,7 +149,10 @@ void ControlCore::Impl::Handle(WorkerDetached& event) {
 
 void ControlCore::Impl::Handle(WorkerDied& event) {
   const auto found = workers_.find(event.worker);
-  if (found != workers_.end()) LoseWorker(found->second, "its worker died");
+  if (found == workers_.end()) return;
+  WorkerState& worker = found->second;
+  if (worker.attached && worker.session > event.session) return;
+  LoseWorker(worker, "its worker died");
 }
 
 void ControlCore::Impl::LoseWorker(WorkerState& worker, const char* why) {

@@ -390,6 +390,11 @@ void GrpcWorkerGateway::TakeAnswer(const v1::RowsAnswered& answer) {
   answered_.NotifyAll();
 }
 
+uint64_t GrpcWorkerGateway::newest_session() const {
+  absl::MutexLock lock(&mutex_);
+  return last_session_;
+}
+
 std::vector<v1::WorkerInfo> GrpcWorkerGateway::Workers() const {
   absl::MutexLock lock(&mutex_);
   std::vector<v1::WorkerInfo> workers;

@@ -75,6 +75,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
 
   // Returns how many have come from all Workers.
   int64_t heartbeats() const { return heartbeats_.load(); }
+  // Returns the number of the stream that was opened last; 0: none was.
+  uint64_t newest_session() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Every Worker seen since the start that has not left, and those that take nothing new. Slots do
   // not tell what runs there.
   std::vector<v1::WorkerInfo> Workers() const ABSL_LOCKS_EXCLUDED(mutex_);

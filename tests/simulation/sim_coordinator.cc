@@ -24,7 +24,7 @@ void SimCoordinator::Start() {
   nlohmann::json& record = world_->Record("coordinator_start");
   record["offset"] = absl::ToInt64Microseconds(Now() - world_->now());
   for (const auto& [id, worker] : workers_) {
-    if (options_.standalone && !worker->alive()) Post(WorkerDied{id});
+    if (options_.standalone && !worker->alive()) Post(WorkerDied{id, newest_session()});
   }
   Pump();
 }
@@ -85,8 +85,8 @@ void SimCoordinator::StreamLost(const std::string& worker, uint64_t session) {
   Post(WorkerDetached{worker, session});
 }
 
-void SimCoordinator::WorkerProcessDied(const std::string& worker) {
-  if (up()) Post(WorkerDied{worker});
+void SimCoordinator::WorkerProcessDied(const std::string& worker, uint64_t session) {
+  if (up()) Post(WorkerDied{worker, session});
 }
 
 void SimCoordinator::Call(std::function<Event(CallId)> request, Answer answer) {

@@ -39,7 +39,9 @@ class SimCoordinator {
   void AdoptPrediction(uint64_t session, const std::string& job);
   // traind notices that a stream is gone.
   void StreamLost(const std::string& worker, uint64_t session);
-  void WorkerProcessDied(const std::string& worker);
+  // session: the newest stream when its process died.
+  void WorkerProcessDied(const std::string& worker, uint64_t session);
+  uint64_t newest_session() const { return next_session_ - 1; }
 
   void Call(std::function<Event(CallId)> request, Answer answer);
   void Shutdown() { Post(ShutdownRequested{}); }

@@ -112,7 +112,9 @@ void SimWorker::Kill() {
   BreakLink(true, absl::ZeroDuration());
   if (options_.standalone) {
     world_->After(absl::Milliseconds(world_->chance.Int(10, 300)),
-                  [this] { coordinator_->WorkerProcessDied(options_.id); });
+                  [this, session = coordinator_->newest_session()] {
+                    coordinator_->WorkerProcessDied(options_.id, session);
+                  });
   }
 }
 

@@ -187,6 +187,13 @@ class CoreHarness {
     return Stored(job).tasks.at(static_cast<size_t>(task));
   }
   int64_t AttemptOf(const std::string& job, int task) { return TaskOf(job, task).attempt; }
+  AttemptEndReason EndOf(const std::string& job, int64_t attempt) {
+    for (const Attempt& row : Stored(job).attempts) {
+      if (row.id == attempt) return row.end_reason;
+    }
+    ADD_FAILURE() << job << " has no Attempt " << attempt;
+    return AttemptEndReason::kNone;
+  }
   std::vector<std::string> Rules(const std::string& job) {
     std::vector<std::string> rules;
     for (const Decision& decision : Stored(job).decisions) rules.push_back(Name(decision.rule));

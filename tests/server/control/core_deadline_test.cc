@@ -28,7 +28,7 @@ TEST(DeadlineTest, ExactlyTheFoldsThatWereDoneAnswer) {
     h.Publish(id, Quality::kDegraded);
   }
   EXPECT_EQ(h.TaskOf(id, 3).state, TaskState::kRunning);
-  h.Step({WorkerDetached{"w", h.session}, WorkerDied{"w"}});
+  h.Step({WorkerDetached{"w", h.session}, WorkerDied{"w", h.session}});
   h.publishes.clear();
   h.Wait(absl::Seconds(60) - (h.now - h.Stored(id).accepted_at) - absl::Milliseconds(300));
   ASSERT_FALSE(h.publishes.empty());

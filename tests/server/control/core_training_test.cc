@@ -383,10 +383,8 @@ TEST(RetryTest, ALostFoldGoesOnFromItsLastCheckpoint) {
   const int64_t old = h.AttemptOf(id, 1);
   h.Say(old, h.CheckpointAt(250, 2.5));
   h.Say(old, h.CheckpointAt(500, 5));
-  h.Say(old, h.Ended(AttemptEndReason::kRankDied, "signal 9"));
   h.starts.clear();
-  h.Wait(absl::Seconds(1));
-  ASSERT_FALSE(h.starts.empty());
+  h.Say(old, h.Ended(AttemptEndReason::kRankDied, "signal 9"));
   const auto again = std::find_if(h.starts.begin(), h.starts.end(),
                                   [](const StartCommand& s) { return s.fold == 0; });
   ASSERT_NE(again, h.starts.end());

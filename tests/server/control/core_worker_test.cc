@@ -39,10 +39,9 @@ TEST(WorkerTest, WhatItStillRunsIsAdopted) {
 TEST(WorkerTest, ANewProcessHasLostTheOldOnesAttempts) {
   Running r;
   r.h.Step({WorkerDetached{"w", r.h.session}});
-  r.h.Attach("w", 1, {}, "boot-2");
-  EXPECT_EQ(r.h.Stored(r.id).attempts.back().end_reason, AttemptEndReason::kWorkerLost);
   r.h.starts.clear();
-  r.h.Wait(absl::Seconds(1));
+  r.h.Attach("w", 1, {}, "boot-2");
+  EXPECT_EQ(r.h.EndOf(r.id, r.attempt), AttemptEndReason::kWorkerLost);
   ASSERT_FALSE(r.h.starts.empty());
   EXPECT_EQ(r.h.starts[0].resume, "checkpoint-100.json");
 }
@@ -75,7 +74,7 @@ TEST(WorkerTest, AStartThatNeverArrivedIsTriedAgainAtTheFirstHeartbeat) {
   r.h.now += absl::Milliseconds(50);
   r.h.Attach("w", 1, {});
   r.h.Step({WorkerHeartbeat{"w", r.h.session, {}}});
-  EXPECT_EQ(r.h.Stored(r.id).attempts.back().end_reason, AttemptEndReason::kWorkerLost);
+  EXPECT_EQ(r.h.EndOf(r.id, r.attempt), AttemptEndReason::kWorkerLost);
   r.h.Wait(absl::Milliseconds(250));
   EXPECT_GT(r.h.AttemptOf(r.id, 1), r.attempt);
   EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
@@ -131,7 +130,7 @@ TEST(WorkerTest, SilenceForALeaseLosesIt) {
   r.h.Wait(absl::Seconds(2));
   EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kPending);
   EXPECT_EQ(r.h.State(r.id), JobState::kQueued);
-  EXPECT_EQ(r.h.Stored(r.id).attempts.back().end_reason, AttemptEndReason::kWorkerLost);
+  EXPECT_EQ(r.h.EndOf(r.id, r.attempt), AttemptEndReason::kWorkerLost);
 }
 
 TEST(WorkerTest, HeartbeatsRenewTheLease) {
@@ -161,18 +160,24 @@ TEST(WorkerTest, AStandaloneWorkerIsOnlyReplacedWhenDead) {
   r.h.Step({WorkerDetached{"w", r.h.session}});
   r.h.Wait(absl::Seconds(30));
   EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
-  r.h.Step({WorkerDied{"w"}});
+  r.h.Step({WorkerDied{"w", r.h.session}});
   EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kPending);
 }
 
 TEST(WorkerTest, ADeathNoticedLateDoesNotHurtTheNextProcess) {
   Running r(Standalone());
+  const uint64_t of_the_dead = r.h.session;
   r.h.Attach("w", 1, {}, "boot-2");
-  r.h.Step({WorkerDied{"w"}});
-  r.h.starts.clear();
-  r.h.Step({WorkerHeartbeat{"w", r.h.session, {}}});
   r.h.Wait(absl::Seconds(1));
-  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+  ASSERT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+  const int64_t next = r.h.AttemptOf(r.id, 1);
+  ASSERT_NE(next, r.attempt);
+  r.h.starts.clear();
+  r.h.Step({WorkerDied{"w", of_the_dead}});
+  r.h.Step({WorkerHeartbeat{"w", r.h.session, {next}}});
+  r.h.Wait(absl::Seconds(1));
+  EXPECT_EQ(r.h.AttemptOf(r.id, 1), next);
+  EXPECT_TRUE(r.h.starts.empty());
 }
 
 TEST(WorkerTest, TheEndOfAnOldStreamDoesNotHideANewOne) {

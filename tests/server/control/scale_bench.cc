@@ -127,7 +127,7 @@ class Cluster {
     while (!todo_.empty()) Work(kBatch);
   }
 
-  void Lose(const std::string& worker) { Step({WorkerDied{worker}}); }
+  void Lose(const std::string& worker) { Step({WorkerDied{worker, 1}}); }
   ControlCore& core() { return core_; }
   int64_t folds_started() const { return folds_started_; }
   std::vector<double> TakeTurns() { return std::exchange(turn_s_, {}); }
