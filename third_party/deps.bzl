@@ -129,6 +129,13 @@ def third_party():
         targets = {"nlohmann_json": []},
     )
 
+    apt_repository(
+        name = "eigen",
+        header = "eigen3/Eigen/Core",
+        package = "libeigen3-dev",
+        targets = {"eigen": []},
+    )
+
     torch_repository(name = "torch")  # :torch, :torch_cpu, :headers
     tree_libraries_repository(name = "tree_libraries")  # a header that says where they are
     cuda_repository(name = "cuda")  # :cudart, :nccl, :cudnn, :nvml_headers, :headers, :nvcc

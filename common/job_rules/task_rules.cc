@@ -95,6 +95,12 @@ bool IsTrees(absl::string_view kind) {
   return field != nullptr && field->trees;
 }
 
+const char* StateFileSuffix(absl::string_view kind) {
+  // The libraries of boosted trees have formats of their own.
+  if (kind == "lightgbm") return "txt";
+  return kind == "xgboost" ? "ubj" : "safetensors";
+}
+
 int64_t EpochsOfRounds(int64_t rounds) {
   constexpr int64_t kEpochs = 100;
   const int64_t per_epoch = std::max(int64_t{1}, (rounds + kEpochs - 1) / kEpochs);

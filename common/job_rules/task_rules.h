@@ -53,6 +53,8 @@ std::string NeedOfNetwork(absl::string_view network);
 std::string DefaultNetwork(absl::string_view media);
 // Whether a kind of model is boosted trees, which a program without LibTorch trains.
 bool IsTrees(absl::string_view kind);
+// How the file of a checkpoint's state ends, by the kind of model: "txt", "ubj", "safetensors".
+const char* StateFileSuffix(absl::string_view kind);
 // The epochs of trees that have so many rounds: an epoch of a Plan is a hundredth of the rounds,
 // rounded up to whole ones.
 int64_t EpochsOfRounds(int64_t rounds);

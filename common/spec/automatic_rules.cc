@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "common/job_rules/kernel_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
 #include "common/spec/field_text.h"
@@ -18,13 +19,21 @@ using Add = std::function<void(const std::string&, const std::string&)>;
 
 constexpr int kMostQuantiles = 50;
 
+int KernelRounds(const v1::KernelSpec& kernel) {
+  return static_cast<int>(KernelSettings(kernel.alpha(), kernel.gamma()).size());
+}
+
 bool HasMetric(const char* type, const std::string& name) {
   return absl::c_any_of(MetricsFor(type),
                         [&](Metric metric) { return MetricName(metric) == name; });
 }
 
-// Why trees cannot learn this; empty: they can.
-std::string AgainstTrees(const v1::JobSpec& spec, const std::string& type) {
+// Why models of this kind, of which IsTrees is true, cannot learn this; empty: they can.
+std::string AgainstTrees(const std::string& kind, const v1::JobSpec& spec,
+                         const std::string& type) {
+  if (type == "forecasting" && kind == "kernel") {
+    return "does not forecast; take lightgbm, xgboost or mlp";
+  }
   if (type == "forecasting" && spec.data().has_horizon() && spec.data().horizon() == 0) {
     return "forecasts from data.horizon 1 on; use mlp, lstm or transformer";
   }
@@ -66,7 +75,7 @@ void CheckKinds(const v1::JobSpec& spec, const std::string& type, const Add& add
     if (!seen.insert(kinds[i]).second) {
       add(path, absl::StrCat("'", Printable(kinds[i]), "' is there twice"));
     }
-    const std::string against = IsTrees(kinds[i]) ? AgainstTrees(spec, type) : "";
+    const std::string against = IsTrees(kinds[i]) ? AgainstTrees(kinds[i], spec, type) : "";
     if (!against.empty()) add(path, absl::StrCat("'", kinds[i], "' ", against));
   }
   if (spec.train().seeds() > 1) {
@@ -80,7 +89,7 @@ bool MeansAutomatic(const v1::JobSpec& spec) {
   if (!MediaOf(spec.data()).empty() || type == "segmentation") return false;
   if (spec.train().shorten_sequences()) return false;
   if (spec.model().has_pretrained() || spec.train().seeds() > 1) return false;
-  return AgainstTrees(spec, type).empty();
+  return AgainstTrees("lightgbm", spec, type).empty();
 }
 
 }  // namespace
@@ -114,7 +123,7 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
   const std::string kind = NetworkName(spec.model());
   const bool automatic = spec.model().has_automatic();
   if (IsTrees(kind)) {
-    const std::string against = AgainstTrees(spec, type);
+    const std::string against = AgainstTrees(kind, spec, type);
     if (!against.empty()) add(absl::StrCat("model.", kind), against);
   }
   if (spec.model().has_lightgbm()) CheckForest(spec.model().lightgbm(), add);
@@ -180,6 +189,7 @@ int EpochsAsked(const v1::JobSpec& resolved) {
   if (model.has_xgboost()) {
     return static_cast<int>(EpochsOfRounds(model.xgboost().num_boost_round()));
   }
+  if (model.has_kernel()) return KernelRounds(model.kernel());
   // One that tells of no epochs is an epoch by itself.
   if (model.has_command()) return std::max(1, model.command().epochs());
   const bool own = trials && resolved.trials(0).has_train();
@@ -192,7 +202,8 @@ std::vector<std::string> KindsToTry(const v1::JobSpec& spec) {
   const auto& known = RulesOf(*v1::AutomaticSpec::descriptor()->FindFieldByName("kinds")).one_of();
   std::vector<std::string> kinds;
   for (const std::string& kind : known) {
-    if (!IsTrees(kind) || AgainstTrees(spec, TypeOfSpec(spec).type).empty()) kinds.push_back(kind);
+    if (!IsTrees(kind) || AgainstTrees(kind, spec, TypeOfSpec(spec).type).empty())
+      kinds.push_back(kind);
   }
   return kinds;
 }

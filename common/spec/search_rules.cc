@@ -61,6 +61,8 @@ constexpr Usual kUsual[] = {
     {"xgboost", "model.xgboost.colsample_bylevel", "uniform(0.6, 1)"},
     {"xgboost", "model.xgboost.colsample_bynode", "uniform(0.6, 1)"},
     {"xgboost", "model.xgboost.lambda", "uniform(0, 5)"},
+    {"kernel", "model.kernel.gamma", "log(0.05, 5)"},
+    {"kernel", "model.kernel.alpha", "log(0.001, 10)"},
     {"mlp", "model.mlp.hidden",
      "choice([128], [128, 128], [256, 256], [512, 512], [256, 256, 256])"},
     {"mlp", "model.mlp.dropout", "uniform(0, 0.5)"},

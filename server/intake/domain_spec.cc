@@ -11,6 +11,7 @@
 #include "common/base/bytes_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/engine_version.h"
+#include "common/job_rules/kernel_rules.h"
 #include "common/job_rules/program_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/spec/media_rules.h"
@@ -111,6 +112,11 @@ Trial TrialOf(const std::string& name, const v1::ModelSpec& model, const v1::Tra
   }
   if (model.has_xgboost()) {
     rounds(model.xgboost().num_boost_round(), model.xgboost().early_stopping_rounds());
+  }
+  if (model.has_kernel()) {
+    const std::vector<KernelSetting> tried =
+        KernelSettings(model.kernel().alpha(), model.kernel().gamma());
+    rounds(static_cast<int64_t>(tried.size()), /*patience=*/0);
   }
   return trial;
 }

@@ -57,6 +57,12 @@ EpochWork OfXgboost(const DataFile& train, const v1::XgboostSpec& trees) {
   return OfTrees(train, trees.num_boost_round() * trees.num_parallel_tree(), std::exp2(depth));
 }
 
+// An epoch solves a system with a row and a column for each row.
+EpochWork OfKernel(const DataFile& train, const v1::KernelSpec& kernel) {
+  const double rows = std::min<double>(Rows(train), kernel.max_rows());
+  return {static_cast<double>(train.bytes), rows, rows * (rows / 2 + Columns(train))};
+}
+
 double MultiplicationsOf(const v1::CnnSpec& cnn, double size) {
   const ImageArchitecture* const known = FindImageArchitecture(cnn.architecture());
   if (known == nullptr) return CnnMultiplications(size, cnn.width(), cnn.blocks());
@@ -123,6 +129,8 @@ EpochWork EpochWorkOf(const v1::JobSpec& resolved, const DataFile& train, const 
       return OfLightgbm(train, model.lightgbm());
     case v1::ModelSpec::kXgboost:
       return OfXgboost(train, model.xgboost());
+    case v1::ModelSpec::kKernel:
+      return OfKernel(train, model.kernel());
     case v1::ModelSpec::kCnn:
       return OfImages(resolved, train, media);
     case v1::ModelSpec::kUnet3D:

@@ -23,14 +23,15 @@ constexpr Share kUseful = {0.2, 0.7};  // beside slots that would do nothing
 
 // Seconds of a fold with usual settings beside one of LightGBM's, before one was measured
 // (docs/BENCHMARKS.md). Trees are grown for each class, and look at each column; a network's steps
-// cost about the same.
-constexpr double kXgboost = 1.5, kNetwork = 2, kProgram = 5;
+// and a kernel cost about the same.
+constexpr double kXgboost = 1.5, kNetwork = 2, kKernel = 1, kProgram = 5;
 constexpr double kFewClasses = 4, kFewColumns = 20;
 double RelativeCost(const TrialsInput& in, const std::string& kind) {
   if (kind == "lightgbm") return 1;
   if (kind == "xgboost") return kXgboost;
-  if (kind != "mlp") return kProgram;
-  return kNetwork * std::min(1.0, kFewClasses / std::max(1, in.classes)) *
+  if (kind != "mlp" && kind != "kernel") return kProgram;
+  return (kind == "mlp" ? kNetwork : kKernel) *
+         std::min(1.0, kFewClasses / std::max(1, in.classes)) *
          std::min(1.0, kFewColumns / std::max(1, in.columns));
 }
 

@@ -118,6 +118,7 @@ class Maker {
     lightgbm_ = has("lightgbm");
     xgboost_ = has("xgboost");
     mlp_ = has("mlp");
+    kernel_ = has("kernel");
     First();
     Published();
     // Kinds take turns; a list of kinds without any of these is refused before.
@@ -137,6 +138,7 @@ class Maker {
     if (few_rows_) {
       AddLightgbm(table_.classes > kFewClasses ? kQuickMany : kQuickSmall);
       AddMlp(kUsualMlp);
+      AddKernel();
       AddXgboost(classification_ ? kXgboostSmall : kXgboostClass);
       AddLightgbm(kMiddle);
       AddMlp(kMembersMlp);
@@ -166,6 +168,8 @@ class Maker {
 
   // The others of them, and those of published portfolios.
   void Published() {
+    // Its time grows with the cube of the rows.
+    if (!few_rows_ && resolved_.model().automatic().kinds_size() > 0) AddKernel();
     if (few_rows_) {
       AddLightgbm(kLeafy);
       AddXgboost(kXgboostDeep);
@@ -316,6 +320,12 @@ class Maker {
     train = under.train();
   }
 
+  // It tries several settings by itself.
+  void AddKernel() {
+    if (!kernel_ || Full()) return;
+    *Add("kernel").mutable_model()->mutable_kernel() = DefaultsOf<v1::KernelSpec>();
+  }
+
   static constexpr int kForestTrees = 100;
   double RateOf(double learning_rate) const {
     if (table_.classes <= kFewClasses) return learning_rate;
@@ -336,7 +346,7 @@ class Maker {
   const bool classification_, few_rows_;
   const size_t most_;
   Draw draw_;
-  bool lightgbm_ = false, xgboost_ = false, mlp_ = false;
+  bool lightgbm_ = false, xgboost_ = false, mlp_ = false, kernel_ = false;
   std::map<std::string, int> numbers_;
   std::vector<v1::TrialSpec> trials_;
 };

@@ -15,6 +15,7 @@
 #include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/job_rules/task_rules.h"
 #include "common/publish/publisher.h"
 
 namespace traind {
@@ -51,8 +52,8 @@ std::optional<NamedData> OfTrees(const std::string& text) {
   if (!body.ok()) return std::nullopt;
   const Json trees = Json::parse(*body, nullptr, false);
   if (!trees.is_object()) return std::nullopt;
-  const bool lightgbm = trees.value("model", "") == "lightgbm";
-  return NamedData{lightgbm ? ".txt" : ".ubj", trees.value("trees_sha256", "")};
+  return NamedData{absl::StrCat(".", StateFileSuffix(trees.value("model", ""))),
+                   trees.value("trees_sha256", "")};
 }
 
 std::optional<NamedData> DataOf(const std::string& text) {

@@ -92,7 +92,7 @@ def _():
     with House(slots=1) as house:
         house.start()
         job = house.submit(endless(house, None))
-        ends = strike(house, job, lambda: house.kill_all("trainrank"))
+        ends = strike(house, job, lambda: house.kill_running("trainrank"))
         assert ends[:2] == ["RANK_DIED", "RANK_DIED"], ends
         finish(house, job)
 

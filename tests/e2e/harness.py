@@ -219,6 +219,13 @@ class House:
             return not victims
         eventually(f"{programs} are dead", again, 10)
 
+    def kill_running(self, *programs):
+        """kill -9 of the processes of these programs that run now; those that take their place live."""
+        victims = {p for name in programs for p in self.processes(name)}
+        for pid in victims:
+            self.kill(pid)
+        eventually(f"{programs} are dead", lambda: not victims & {p for name in programs for p in self.processes(name)}, 10)
+
     def kill_daemon(self, number=signal.SIGKILL, limit_s=20):
         self.daemon.send_signal(number)
         return self.daemon.wait(limit_s)

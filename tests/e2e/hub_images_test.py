@@ -77,7 +77,7 @@ def fine_tune(house, architecture, size, epochs, parameters, last_layer, thaw_la
 
     house.until(job["id"], "all layers trained", lambda j: any(d["rule"] == "freeze" for d in j["decisions"]))
     house.until_saved(job["id"])
-    house.kill_all("trainrank")
+    house.kill_running("trainrank")
     done = house.wait(job["id"], 100)
     # Weights that were never trained learn little in this time: the floor may be better.
     assert done["state"] == "SUCCEEDED" and any(f["progress"]["done"] > 2 for f in done["folds"]), done

@@ -47,7 +47,7 @@ def _():
         job = house.submit(spec)
         house.until_saved(job["id"])
         shutil.rmtree(os.path.join(house.data, "roberta"))  # the Job has its own by now
-        house.kill_all("trainrank")
+        house.kill_running("trainrank")
         done = house.wait(job["id"])
         assert done["state"] == "SUCCEEDED", done
         assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
@@ -81,7 +81,7 @@ def _():
         spec["train"].update({"checkpoint_every": "100ms", "swa": 0.25})
         job = house.submit(spec)
         house.until_saved(job["id"])
-        house.kill_all("trainrank")
+        house.kill_running("trainrank")
         done = house.wait(job["id"])
         assert (done["state"], done["quality"]) == ("SUCCEEDED", "FULL"), done
         house.check_resumed(done)

@@ -20,7 +20,7 @@ def _():
         write_images(house)
         job = house.submit(job_of(epochs=40, train_changes={"checkpoint_every": "300ms"}))
         house.until_saved(job["id"])
-        house.kill_all("trainrank")
+        house.kill_running("trainrank")
         job = house.wait(job["id"], 90)
         house.check_resumed(job)
         score, floor = scored(job)

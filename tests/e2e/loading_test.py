@@ -1,4 +1,6 @@
 """The program of docs/LOADING.md, which predicts with a Job's networks outside of traind."""
+import csv
+import json
 import os
 import re
 import subprocess
@@ -9,10 +11,10 @@ from tests.e2e.harness import House, rows_of
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
-def program():
-    """The first program of the page."""
+def program(having="def columns"):
+    """The first program of the page that has these words."""
     with open(os.path.join(TREE, "docs/LOADING.md")) as f:
-        return re.search(r"```python\n(.*?)```", f.read(), re.S).group(1)
+        return next(text for text in re.findall(r"```python\n(.*?)```", f.read(), re.S) if having in text)
 
 
 def predict(house, job, test):
@@ -47,6 +49,53 @@ def _():
         assert len(answers) == len(table) - 1, answers
         for answer, row in zip(answers, table[1:]):
             assert abs(float(answer) - float(row[1])) < 1e-4, (answer, row)
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def codes_of(attempt, rows):
+    """The rows as boosted trees and kernels see them."""
+    with open(os.path.join(attempt, "model.json")) as f:
+        model = json.load(f)["model"]
+    features, encoder, columns = model["input"]["features"], model["encoder"], {}
+    for c in encoder["numeric"]:
+        columns[c["feature"]] = number
+    for c in encoder["categorical"]:
+        words = {word: c["input_codes"][k] - 2 for k, word in enumerate(features[c["feature"]]["categories"])}
+        columns[c["feature"]] = words.get
+    return [[columns[f](row[features[f]["name"]].strip()) for f in sorted(columns)] for row in rows]
+
+
+@case("The program of a kernel answers as traind does: classes and values", limit_s=120)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        for target, task in (("", {}), ("x0", {"type": "regression", "metric": "rmse"})):
+            spec = house.spec()
+            spec["model"] = {"kernel": {}}
+            del spec["train"]
+            if target:
+                spec["data"]["target"], spec["task"] = target, task
+            job = house.wait(house.submit(spec)["id"])
+            house.check_folds_answer(job)
+            member = job["predictions"]["members"][0]
+            attempt = os.path.join(house.results(job["id"]), "attempts", str(member["attempt"]))
+            with open(os.path.join(house.data, "test400.csv")) as f:
+                rows = codes_of(attempt, list(csv.DictReader(f)))
+            path = house.write("kernel.py", program("class.weights") + """
+import sys
+rows = np.array(json.loads(sys.argv[2]), dtype=float)
+print(np.abs(predict(sys.argv[1] + "/model.safetensors", rows) - np.load(sys.argv[1] + "/test.npy").reshape(len(rows), -1)).max())
+""")
+            result = subprocess.run([os.path.join(TREE, ".deps/venv/bin/python"), path, attempt, json.dumps(rows)],
+                                    capture_output=True, text=True, timeout=60)
+            assert result.returncode == 0, result.stderr
+            assert float(result.stdout) < 1e-5, result.stdout
 
 
 main()

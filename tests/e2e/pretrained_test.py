@@ -89,7 +89,7 @@ def _():
         job = house.submit(spec)
         house.until_saved(job["id"])
         os.remove(weights)  # the Job has its own by now
-        house.kill_all("trainrank")
+        house.kill_running("trainrank")
         done = house.wait(job["id"])
         assert done["state"] == "SUCCEEDED", done
         assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]

@@ -222,7 +222,7 @@ def _():
         eventually("the interim answer is there", lambda: os.path.exists(path), 8)
         assert house.job(job["id"])["state"] == "RUNNING"
         for _ in range(3):  # its restarts, too
-            house.kill_all("trainprog", "sleep")
+            house.kill_running("trainprog", "sleep")
             time.sleep(0.5)
         in_time(house.wait(job["id"]))
 

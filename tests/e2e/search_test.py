@@ -58,7 +58,7 @@ def _():
         drawn = [trial for trial in before if trial["trial"] > 0 and trial["settings"]]
         assert drawn and len(drawn) < 5, before
         house.kill_daemon()
-        house.kill_all("traintree")
+        house.kill_running("traintree")
         house.start()
         job = house.wait(job["id"], limit_s=60)
         assert job["state"] == "SUCCEEDED", job

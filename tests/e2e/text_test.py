@@ -33,7 +33,7 @@ def _():
         house.start()
         job = house.submit(spec(checkpoint_every="200ms"))["id"]
         house.until_saved(job, 60)
-        house.kill_all("trainrank")
+        house.kill_running("trainrank")
         done = house.wait(job, 150)
         assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
         assert done["state"] == "SUCCEEDED", done

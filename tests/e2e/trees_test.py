@@ -1,4 +1,4 @@
-"""Boosted trees of both libraries, end to end: answers, kills, later rows, and the files that are left."""
+"""Boosted trees of both libraries, and kernels, end to end: answers, kills, later rows, and the files that are left."""
 import array
 import ctypes
 import glob
@@ -25,7 +25,7 @@ def long_run(kind):
     return {"num_boost_round": 100000, "learning_rate": 0.001, "early_stopping_rounds": 0}
 
 
-for KIND in ("lightgbm", "xgboost"):
+for KIND in ("lightgbm", "xgboost", "kernel"):
     @case(f"{KIND} answers, and its models predict a later file to the same bytes", limit_s=120)
     def _(kind=KIND):
         with House(slots=2) as house:
@@ -41,13 +41,14 @@ for KIND in ("lightgbm", "xgboost"):
             assert later["quality"] == "FULL", later
             assert rows_of(copy) == whole
 
+for KIND in ("lightgbm", "xgboost"):
     @case(f"A traintree that is killed goes on from its checkpoint ({KIND})", limit_s=120)
     def _(kind=KIND):
         with House(slots=1) as house:
             house.start()
             job = house.submit(spec_of(house, kind, rows=2000, budget="60s", **long_run(kind)))
             house.until_saved(job["id"])
-            house.kill_all("traintree")
+            house.kill_running("traintree")
             house.until_again(job["id"], 50)  # the other fold may have the slot first
             job = house.finish(job["id"])
             assert job["state"] == "SUCCEEDED", job

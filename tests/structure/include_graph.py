@@ -8,7 +8,7 @@ users' specs; common/wire is for whoever speaks gRPC or Protobuf;
 common/base <- server/archive (the store's changes in a folder that other machines read);
 common <- server/domain <- {store, plan, schedule, reuse, reports, portfolio} <- search <- {intake, control} <- loop (the
 shell around the core) <- retention <- {rpc, http} <- coordinator and main (server/ itself);
-worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- {floor, prepare}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; worker/data <- trees <- {treefold, inference}; worker/program (programs of users); the worker daemon and the
+worker/rank_protocol <- task (what any program that trains needs; no LibTorch) <- {prepare, train}; worker/floor (models of floors; no LibTorch) <- {prepare, inference}; worker/series (statistical models of series) <- {floor, prepare}; worker/data <- model/{kernels, objective} <- model/{networks, handwritten} <- learner <- checkpoint <- {pretrained, predict} <- train <- inference <- rank; {worker/kernel (kernel ridge regression), worker/data} <- trees <- {treefold, inference}; worker/program (programs of users); the worker daemon and the
 processes that work for it meet only in worker/rank_protocol; server, worker and
 client never see each other. Tests may include anything; nothing includes tests.
 """
@@ -88,7 +88,8 @@ MAY_INCLUDE = {
     "worker/pretrained": _FOLD + ["common/data/weights", "worker/checkpoint"],
     "worker/train": _FOLD + ["common/data/weights", "worker/checkpoint", "worker/pretrained", "worker/predict"],
     "worker/predict": _FOLD + ["worker/checkpoint"],
-    "worker/trees": _FOLD_ALONE,
+    "worker/kernel": [],
+    "worker/trees": _FOLD_ALONE + ["worker/checkpoint", "worker/kernel"],
     "worker/program": ["common/base", "common/data", "common/facts", "common/job_rules", "common/metrics", "common/search",
                        "common/plain", "proto/plain", "worker/data", "worker/rank_protocol", "worker/task"],
     "worker/treefold": _FOLD_ALONE + ["worker/trees", "worker/predict", "worker/checkpoint", "worker/device"],

@@ -31,7 +31,8 @@ inline constexpr Program kPrograms[] = {
     {"trainrank", "", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
      /*started_ahead=*/true, /*nice=*/5, /*shrinks=*/true},
     // It starts in milliseconds.
-    {"traintree", "lightgbm,xgboost", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/true,
+    {"traintree", "lightgbm,xgboost,kernel", /*prepares=*/false, /*one_task=*/false,
+     /*kept_warm=*/true,
      /*started_ahead=*/false, /*nice=*/5, /*shrinks=*/false},
     // Programs of users may leave anything behind in a process.
     {"trainprog", "program,command", /*prepares=*/false, /*one_task=*/false, /*kept_warm=*/false,

@@ -10,6 +10,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/job_rules/task_rules.h"
 #include "worker/data/random.h"
 #include "worker/device/process_memory.h"
 #include "worker/task/column_drops.h"
@@ -165,7 +166,9 @@ StopCause TreeTrainer::WhyStop() {
   const bool out_of_patience =
       spec_.patience > 0 && has_best_ && rounds_ - best_rounds_ >= spec_.patience;
   if (exhausted_ || out_of_patience) return StopCause::kPatience;
-  if (clock_.MonotonicNow() >= orders_.stop_at) return StopCause::kTime;
+  // A round of a kernel may take seconds: one that would end too late does not begin.
+  const absl::Duration next = has_best_ ? round_time_ : absl::ZeroDuration();
+  if (clock_.MonotonicNow() + next >= orders_.stop_at) return StopCause::kTime;
   return StopCause::kNone;
 }
 
@@ -176,6 +179,7 @@ absl::Status TreeTrainer::RunRound() {
   rounds_ = booster_->rounds();
   RETURN_IF_ERROR(Judge());
   const absl::Duration now = clock_.MonotonicNow();
+  round_time_ = now - began;
   if (!probed_) {
     first_rounds_.push_back(now - began);
     absl::Duration total;
@@ -396,7 +400,7 @@ absl::Status TreeTrainer::Finish(const Ending& ending) {
   saver_->Wait(kLongestWait);
   if (!ending.predict) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::string trees, booster_->Save(best_rounds_));
-  saver_->StartBestTrees(std::move(trees), TreeFileSuffix(spec_.kind));
+  saver_->StartBestTrees(std::move(trees), StateFileSuffix(spec_.kind));
   saver_->Wait(kLongestWait);
   return absl::OkStatus();
 }

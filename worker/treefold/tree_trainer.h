@@ -105,7 +105,7 @@ class TreeTrainer final : public FoldTrainer {
   // Measured.
   std::vector<absl::Duration> first_rounds_;
   bool probed_ = false;
-  absl::Duration judge_time_, predict_time_;
+  absl::Duration round_time_, judge_time_, predict_time_;
   absl::Duration epoch_began_, progress_at_;
   int64_t progress_rounds_ = 0;
 };

@@ -4,18 +4,20 @@
 
 #include <utility>
 
+#include "worker/trees/kernel_booster.h"
 #include "worker/trees/library_boosters.h"
 
 namespace traind {
 namespace {
 
-constexpr char kLightgbm[] = "lightgbm";
+constexpr char kLightgbm[] = "lightgbm", kKernel[] = "kernel";
 
 }  // namespace
 
 std::string ParameterText(double value) { return absl::StrFormat("%.17g", value); }
 
 Continuation ContinuationOf(const TreeSpec& spec) {
+  if (spec.kernel.has_value()) return Continuation::kExact;
   if (!spec.lightgbm.has_value()) {
     // The state of its draws is saved from version 3.3 on.
     const plain::XgboostSpec& model = *spec.xgboost;
@@ -36,16 +38,16 @@ Continuation ContinuationOf(const TreeSpec& spec) {
 absl::StatusOr<std::unique_ptr<Booster>> NewBooster(const BoosterOptions& options,
                                                     BoosterData data) {
   if (options.spec.lightgbm.has_value()) return NewLightgbm(options, std::move(data));
+  if (options.spec.kernel.has_value()) return NewKernel(options, std::move(data));
   return NewXgboost(options, std::move(data));
 }
 
 absl::StatusOr<std::unique_ptr<TreeModel>> LoadTrees(absl::string_view kind,
                                                      const std::string& bytes, int outputs,
                                                      int threads) {
+  if (kind == kKernel) return LoadKernel(bytes, outputs);
   return kind == kLightgbm ? LoadLightgbmTrees(bytes, outputs, threads)
                            : LoadXgboostTrees(bytes, outputs, threads);
 }
-
-const char* TreeFileSuffix(absl::string_view kind) { return kind == kLightgbm ? "txt" : "ubj"; }
 
 }  // namespace traind

@@ -1,4 +1,5 @@
-// Boosted trees in training, and trained ones: one interface for both libraries.
+// What learns in rounds, in training and trained: boosted trees of both libraries, and kernels
+// (kernel_booster.h).
 #pragma once
 
 #include <absl/status/status.h>
@@ -47,7 +48,7 @@ class Booster : public TreeModel {
   // For the validation rows, [rows, outputs]; costs as much as predicting with the trees since
   // the last call.
   virtual absl::Status AnswerValidation(std::vector<float>& out) = 0;
-  // The first `rounds` rounds in the library's own format; Python reads it.
+  // The first `rounds` rounds in the library's own format, or a safetensors file; Python reads it.
   virtual absl::StatusOr<std::string> Save(int64_t rounds) = 0;
 };
 
@@ -72,7 +73,4 @@ absl::StatusOr<std::unique_ptr<Booster>> NewBooster(const BoosterOptions& option
 absl::StatusOr<std::unique_ptr<TreeModel>> LoadTrees(absl::string_view kind,
                                                      const std::string& bytes, int outputs,
                                                      int threads);
-// How the names of such files end: "txt", "ubj".
-const char* TreeFileSuffix(absl::string_view kind);
-
 }  // namespace traind

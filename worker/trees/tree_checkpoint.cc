@@ -16,7 +16,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/number_json.h"
 #include "common/base/status_macros.h"
-#include "worker/trees/booster.h"
+#include "common/job_rules/task_rules.h"
 
 namespace traind {
 namespace {
@@ -28,10 +28,18 @@ constexpr int kFormat = 1;
 constexpr char kBodyName[] = "trees";
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kManifest[] = ".json";
-constexpr const char* kKinds[] = {"lightgbm", "xgboost"};
+constexpr char kKernel[] = "kernel";
+constexpr const char* kKinds[] = {"lightgbm", "xgboost", kKernel};
+
+bool IsOfTrees(const std::string& manifest) {
+  const auto text = ReadFile(manifest);
+  if (!text.ok()) return false;
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains(kBodyName);
+}
 
 std::string TreesPath(absl::string_view manifest, absl::string_view kind) {
-  return absl::StrCat(absl::StripSuffix(manifest, kManifest), ".", TreeFileSuffix(kind));
+  return absl::StrCat(absl::StripSuffix(manifest, kManifest), ".", StateFileSuffix(kind));
 }
 
 // The rounds of the folder's checkpoints, most first.
@@ -168,9 +176,11 @@ absl::StatusOr<TreeCheckpoint> NewestTrees(const std::string& state_dir, const s
 bool HasTrees(const std::string& state_dir, const std::string& dir) {
   std::error_code error;
   for (const int64_t rounds : RoundsIn(absl::StrCat(state_dir, "/", dir))) {
+    const std::string manifest = absl::StrCat(state_dir, "/", ManifestPath(dir, rounds));
     for (const char* kind : kKinds) {
-      const std::string trees = TreesPath(ManifestPath(dir, rounds), kind);
-      if (fs::exists(absl::StrCat(state_dir, "/", trees), error)) return true;
+      if (!fs::exists(TreesPath(manifest, kind), error)) continue;
+      // Networks have files of that name, too.
+      if (kind != absl::string_view(kKernel) || IsOfTrees(manifest)) return true;
     }
   }
   return false;

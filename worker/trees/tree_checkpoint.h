@@ -19,7 +19,7 @@ struct TreeCheckpoint {
   int fold = 0;
   uint64_t seed = 0;
   std::string table_sha256;
-  std::string kind;  // lightgbm, xgboost
+  std::string kind;  // lightgbm, xgboost, kernel
 
   int64_t rounds = 0;
   int64_t epochs = 0;           // whole ones done

@@ -6,6 +6,7 @@
 #include <absl/strings/str_join.h>
 
 #include "common/base/status_macros.h"
+#include "common/job_rules/kernel_rules.h"
 #include "common/job_rules/task_rules.h"
 #include "common/plain/plain_json.h"
 
@@ -42,6 +43,13 @@ absl::Status TakeXgboost(const plain::XgboostSpec& from, TreeSpec& spec) {
   spec.xgboost = from;
   spec.rounds = from.num_boost_round;
   spec.patience = from.early_stopping_rounds;
+  return absl::OkStatus();
+}
+
+absl::Status TakeKernel(const plain::KernelSpec& from, bool forecast, TreeSpec& spec) {
+  if (forecast) return Wrong("model.kernel: a kernel does not forecast");
+  spec.kernel = from;
+  spec.rounds = static_cast<int64_t>(KernelSettings(from.alpha, from.gamma).size());
   return absl::OkStatus();
 }
 
@@ -100,8 +108,10 @@ absl::StatusOr<TreeSpec> ParseTreeSpec(absl::string_view text, int trial) {
     RETURN_IF_ERROR(TakeLightgbm(*json.model.lightgbm, spec));
   } else if (json.model.xgboost.has_value()) {
     RETURN_IF_ERROR(TakeXgboost(*json.model.xgboost, spec));
+  } else if (json.model.kernel.has_value()) {
+    RETURN_IF_ERROR(TakeKernel(*json.model.kernel, forecast, spec));
   } else {
-    return Wrong("model: expected lightgbm or xgboost, which this program trains");
+    return Wrong("model: expected lightgbm, xgboost or kernel, which this program trains");
   }
   return spec;
 }

@@ -29,6 +29,7 @@ struct TreeSpec {
   // One of them is there.
   std::optional<plain::LightgbmSpec> lightgbm;
   std::optional<plain::XgboostSpec> xgboost;
+  std::optional<plain::KernelSpec> kernel;
   int64_t rounds = 0;    // at most
   int64_t patience = 0;  // rounds without a better metric; 0: never
   TreeLoss loss = TreeLoss::kCrossEntropy;

@@ -146,11 +146,17 @@ TEST(AutomaticRulesTest, TreesTakeTablesWithOneTargetOnOneCore) {
 
 TEST(AutomaticRulesTest, KindsThatDoNotFitAreRefusedOnlyWhereTheSpecNamesThem) {
   v1::JobSpec spec = GoodSpec();
-  v1::AutomaticSpec& automatic = *spec.mutable_model()->mutable_automatic();
+  spec.mutable_model()->mutable_automatic();
+  EXPECT_THAT(KindsToTry(spec), ElementsAre("lightgbm", "xgboost", "mlp", "kernel"));
+  spec.mutable_task()->set_type("forecasting");
+  spec.mutable_data()->set_time("day");
   EXPECT_THAT(KindsToTry(spec), ElementsAre("lightgbm", "xgboost", "mlp"));
+  spec = GoodSpec();
+  spec.mutable_model()->mutable_automatic();
   spec.mutable_resources()->set_device("cuda");
   EXPECT_EQ(Errors(spec), "");
   EXPECT_THAT(KindsToTry(spec), ElementsAre("mlp"));
+  v1::AutomaticSpec& automatic = *spec.mutable_model()->mutable_automatic();
   automatic.add_kinds("mlp");
   automatic.add_kinds("lightgbm");
   EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[1] 'lightgbm' trains on CPUs"));
@@ -160,7 +166,22 @@ TEST(AutomaticRulesTest, KindsThatDoNotFitAreRefusedOnlyWhereTheSpecNamesThem) {
   automatic.add_kinds("mlp");
   EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[2] 'mlp' is there twice"));
   automatic.add_kinds("knn");
-  EXPECT_THAT(Errors(spec), HasSubstr("'knn' must be one of: lightgbm, xgboost, mlp"));
+  EXPECT_THAT(Errors(spec), HasSubstr("'knn' must be one of: lightgbm, xgboost, mlp, kernel"));
+}
+
+TEST(AutomaticRulesTest, KernelsTakeWhatTreesTakeAndNoForecasts) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_model()->mutable_kernel();
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_resources()->set_slots(2);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.kernel trains a fold on one slot"));
+  spec.clear_resources();
+  spec.mutable_model()->mutable_kernel()->set_max_rows(5);
+  EXPECT_THAT(Errors(spec), HasSubstr("model.kernel.max_rows"));
+  spec.mutable_model()->mutable_kernel()->clear_max_rows();
+  spec.mutable_task()->set_type("forecasting");
+  spec.mutable_data()->set_time("day");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.kernel does not forecast; take lightgbm"));
 }
 
 // The model of a resolved spec that names none, and to which `change` has added something.
@@ -208,6 +229,10 @@ TEST(AutomaticRulesTest, TheEpochsOfAPlanAreThoseOfTheFirstTrial) {
   EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 20);
   spec.mutable_model()->mutable_xgboost()->set_num_boost_round(30);
   EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 30);
+  spec.mutable_model()->mutable_kernel();
+  EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 9);
+  spec.mutable_model()->mutable_kernel()->set_gamma(0.5);
+  EXPECT_EQ(EpochsAsked(ResolveSpec(spec)), 5);
   spec = ResolveSpec(GoodSpec());
   spec.add_trials()->mutable_train()->set_epochs(40);
   EXPECT_EQ(EpochsAsked(spec), 40);

@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "[review]"},
         ErrorCase{"data: {train: a, target: y}\nmodel: [lightgbm, forest]",
                   "job.yaml:2:19: error: model.automatic.kinds[1] 'forest' must be one of: "
-                  "lightgbm, xgboost, mlp"},
+                  "lightgbm, xgboost, mlp, kernel"},
         ErrorCase{"api: v1\nname: a/b\ntask: {type: regression}\ndata: {train: a, target: y}",
                   "job.yaml:2:1: error: name 'a/b' is no name: letters, digits, - _ and ., at "
                   "most 63, the first a letter or digit"},

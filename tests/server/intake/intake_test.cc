@@ -328,6 +328,8 @@ TEST_F(IntakeTest, RoundsOfTreesAreCountedAsAHundredEpochs) {
   EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 30);
   spec.mutable_model()->mutable_xgboost()->set_num_boost_round(150);
   EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 75);
+  spec.mutable_model()->mutable_kernel()->set_alpha(0.1);
+  EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 5);
   spec.mutable_model()->mutable_automatic()->add_kinds("mlp");
   EXPECT_EQ(intake_->Check(spec, kNow)->spec.epochs, 7);
 }

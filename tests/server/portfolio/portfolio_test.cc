@@ -114,6 +114,33 @@ TEST(PortfolioTest, OnlyTheKindsOfTheSpecAreTried) {
   }
 }
 
+// Its time grows with the cube of the rows.
+TEST(PortfolioTest, AKernelComesEarlyWhereRowsAreFewAndElseOnlyIfItIsNamed) {
+  const auto place = [](const std::vector<v1::TrialSpec>& trials) {
+    const auto it = std::find_if(trials.begin(), trials.end(), [](const v1::TrialSpec& trial) {
+      return trial.model().has_kernel();
+    });
+    return it == trials.end() ? -1 : static_cast<int>(it - trials.begin());
+  };
+  for (const char* type : {"classification", "regression"}) {
+    v1::JobSpec spec = SpecOf(type);
+    EXPECT_EQ(place(Make(spec, 900)), 2);
+    EXPECT_EQ(place(Make(spec, 20'000)), -1);
+    EXPECT_EQ(place(Make(spec, 0)), -1) << "nobody knows how many rows there are";
+    spec.mutable_model()->mutable_automatic()->add_kinds("mlp");
+    EXPECT_EQ(place(Make(spec, 900)), -1);
+    spec.mutable_model()->mutable_automatic()->add_kinds("kernel");
+    EXPECT_GT(place(Make(spec, 20'000)), 0);
+    spec.mutable_model()->mutable_automatic()->clear_kinds();
+    spec.mutable_model()->mutable_automatic()->add_kinds("kernel");
+    for (const double rows : {900., 20'000.}) {
+      const auto alone = Make(spec, rows);
+      ASSERT_EQ(alone.size(), 1u) << "it tries several settings by itself";
+      EXPECT_EQ(WrongWith(spec, alone), "");
+    }
+  }
+}
+
 // A plain network costs less; members and embedded numbers gain most beside it.
 TEST(PortfolioTest, TheSecondNetworkHasMembersAndEmbeddedNumbers) {
   for (const char* type : {"classification", "regression"}) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "common/job_rules/task_rules.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/trees/tree_checkpoint.h"
 
@@ -91,6 +92,24 @@ TEST_F(ScrubTest, SoundCheckpointsAreNotTold) {
   EXPECT_EQ(Damaged(), std::vector<std::string>());
   EXPECT_EQ(Scrub(true), std::vector<std::string>());
   EXPECT_EQ(JobsOnDisk(state_), std::vector<std::string>({"job"}));
+}
+
+TEST_F(ScrubTest, EachKindHasItsOwnFile) {
+  int attempt = 10;
+  for (const char* kind : {"lightgbm", "xgboost", "kernel"}) {
+    const std::string dir = absl::StrCat("jobs/job/attempts/", ++attempt);
+    fs::create_directories(state_ + "/" + dir);
+    TreeCheckpoint trees;
+    trees.kind = kind;
+    trees.rounds = 5;
+    trees.trees = "some rounds\n";
+    ASSERT_TRUE(WriteTrees(state_, dir, trees).ok());
+    EXPECT_EQ(Damaged(), std::vector<std::string>()) << kind;
+    const std::string file = absl::StrCat(dir, "/checkpoint-5.", StateFileSuffix(kind));
+    Flip(file, 3);
+    EXPECT_EQ(Damaged().size(), 1u) << file;
+    Flip(file, 3);
+  }
 }
 
 TEST_F(ScrubTest, AFlippedByteIsFoundAndTheCheckpointBeforeIsTheNewest) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/job_layout.h"
+#include "common/job_rules/task_rules.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "tests/worker/fixture/recording_sink.h"
 
@@ -102,7 +103,7 @@ TEST_P(TreeTrainerTest, TheLastCheckpointHasAllRoundsAndTheFilesAreThere) {
   EXPECT_EQ(checkpoints.back().step, saved.step);
   const std::string dir = absl::StrCat(train.state_dir, "/", AttemptDir("job", train.attempt), "/");
   for (const std::string& file :
-       {std::string(kModelFile), absl::StrCat("model.", TreeFileSuffix(GetParam().kind)),
+       {std::string(kModelFile), absl::StrCat("model.", StateFileSuffix(GetParam().kind)),
         std::string(kOofFile), std::string(kTestFile)}) {
     EXPECT_EQ(access((dir + file).c_str(), F_OK), 0) << file;
   }

@@ -300,7 +300,7 @@ TEST(TreeSpecTest, ContradictionsAreNamed) {
   EXPECT_THAT(refused(R"({"model":{"xgboost":{"max_depth":0}}})"), HasSubstr("grow_policy"));
   EXPECT_THAT(refused(R"({"task":{"type":"segmentation"},"model":{"lightgbm":{}}})"),
               HasSubstr("segmentation"));
-  EXPECT_THAT(refused(R"({"model":{"mlp":{}}})"), HasSubstr("lightgbm or xgboost"));
+  EXPECT_THAT(refused(R"({"model":{"mlp":{}}})"), HasSubstr("lightgbm, xgboost or kernel"));
 }
 
 TEST(TreeLibraryTest, AMissingLibraryIsNamedWithItsVersionAndThePlaces) {

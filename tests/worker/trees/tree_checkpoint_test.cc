@@ -64,6 +64,17 @@ TEST_F(TreeCheckpointTest, ComesBackAsItWasWritten) {
   EXPECT_FALSE(HasTrees(state_, "b"));
 }
 
+TEST_F(TreeCheckpointTest, AKernelsFileIsNotTakenForThatOfANetwork) {
+  TreeCheckpoint kernel = At(20);
+  kernel.kind = "kernel";
+  ASSERT_TRUE(WriteTrees(state_, "a", kernel).ok());
+  EXPECT_TRUE(HasTrees(state_, "a"));
+  ASSERT_TRUE(MakeDirs(state_ + "/network").ok());
+  ASSERT_TRUE(WriteFileDurably(state_ + "/network/checkpoint-20.safetensors", "tensors").ok());
+  ASSERT_TRUE(WriteFileDurably(state_ + "/network/checkpoint-20.json", R"({"step": 20})").ok());
+  EXPECT_FALSE(HasTrees(state_, "network"));
+}
+
 TEST_F(TreeCheckpointTest, AnotherTableFoldSeedOrModelIsRefused) {
   const std::string manifest = Write(20);
   for (int what = 0; what < 4; ++what) {
