@@ -30,7 +30,8 @@ Eigen::MatrixXd Kernel(const RowMajor& x, const RowMajor& z, const Eigen::Vector
   Eigen::MatrixXd kernel = -2 * x * z.transpose();
   kernel.colwise() += x.rowwise().squaredNorm();
   kernel.rowwise() += norms.transpose();
-  return (-gamma * kernel.array().max(0)).exp().matrix();
+  kernel.array() = (-gamma * kernel.array().max(0)).exp();  // in place
+  return kernel;
 }
 
 // The diagonal of the inverse of L L^T: squared lengths of the columns of the inverse of L, which

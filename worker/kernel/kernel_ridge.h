@@ -41,18 +41,19 @@ struct KernelTask {
 // are alike.
 double MedianSquaredDistance(const KernelRows& rows);
 
-// The time grows with the cube of the rows; 12 bytes for each pair of rows are held meanwhile.
+// The time grows with the cube of the rows; 8 bytes for each pair of rows are held meanwhile.
 // leave_one_out: gets the answers [rows, outputs] of each row by a model without it, in the units
 // of the targets, with the same mean; may be null.
 // Errors: Internal: the matrix has no Cholesky factors, alpha is too small.
 absl::StatusOr<KernelFit> FitKernel(const KernelTask& task, double gamma, double alpha,
                                     std::vector<double>* leave_one_out = nullptr);
 
-// values: answers before softmax. out: [x.rows, outputs], probabilities for classes.
+// out: [x.rows, outputs], probabilities for classes.
 void PredictKernel(const KernelTask& task, const KernelFit& fit, const KernelRows& x,
                    absl::Span<float> out);
 
-// Returns the temperature for which softmax of `values` has the least mean cross-entropy.
+// values: [rows, outputs], answers before softmax. Returns the temperature for which softmax of
+// them has the least cross-entropy.
 double BestTemperature(absl::Span<const double> values, const KernelTask& task);
 
 }  // namespace traind
