@@ -174,6 +174,8 @@ TEST(WorkerTest, ADeathNoticedLateDoesNotHurtTheNextProcess) {
   ASSERT_NE(next, r.attempt);
   r.h.starts.clear();
   r.h.Step({WorkerDied{"w", of_the_dead}});
+  EXPECT_EQ(r.h.TaskOf(r.id, 1).state, TaskState::kRunning);
+  EXPECT_EQ(r.h.EndOf(r.id, next), AttemptEndReason::kNone);
   r.h.Step({WorkerHeartbeat{"w", r.h.session, {next}}});
   r.h.Wait(absl::Seconds(1));
   EXPECT_EQ(r.h.AttemptOf(r.id, 1), next);
