@@ -51,7 +51,7 @@ std::string NeedOfNetwork(absl::string_view network);
 // The network of a spec that names none: the first one that needs what its rows have besides their
 // columns. media: image, text, volume; empty: nothing.
 std::string DefaultNetwork(absl::string_view media);
-// Whether a kind of model is boosted trees, which a program without LibTorch trains.
+// Whether a kind of model is boosted trees or a kernel, which a program without LibTorch trains.
 bool IsTrees(absl::string_view kind);
 // How the file of a checkpoint's state ends, by the kind of model: "txt", "ubj", "safetensors".
 const char* StateFileSuffix(absl::string_view kind);

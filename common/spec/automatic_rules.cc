@@ -202,8 +202,8 @@ std::vector<std::string> KindsToTry(const v1::JobSpec& spec) {
   const auto& known = RulesOf(*v1::AutomaticSpec::descriptor()->FindFieldByName("kinds")).one_of();
   std::vector<std::string> kinds;
   for (const std::string& kind : known) {
-    if (!IsTrees(kind) || AgainstTrees(kind, spec, TypeOfSpec(spec).type).empty())
-      kinds.push_back(kind);
+    const bool fits = !IsTrees(kind) || AgainstTrees(kind, spec, TypeOfSpec(spec).type).empty();
+    if (fits) kinds.push_back(kind);
   }
   return kinds;
 }

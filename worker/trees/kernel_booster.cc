@@ -7,21 +7,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/job_rules/kernel_rules.h"
-#include "worker/checkpoint/safetensors_header.h"
+#include "worker/checkpoint/safetensors.h"
 #include "worker/data/random.h"
 #include "worker/kernel/kernel_ridge.h"
 
 namespace traind {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr float kMostDeviations = 4;
 constexpr int kMostCategories = 256;
@@ -116,138 +113,89 @@ struct Kernel {
 
 // ---- The file ------------------------------------------------------------------
 
-class TensorWriter {
- public:
-  TensorWriter() { header_["__metadata__"] = {{"format", "1"}}; }
-  template <class T>
-  void Add(const char* name, const char* dtype, std::vector<int64_t> shape,
-           absl::Span<const T> values) {
-    const size_t begin = data_.size(), bytes = values.size() * sizeof(T);
-    data_.append(reinterpret_cast<const char*>(values.data()), bytes);
-    header_[name] = {
-        {"dtype", dtype}, {"shape", std::move(shape)}, {"data_offsets", {begin, begin + bytes}}};
-  }
-  std::string Bytes() const {
-    std::string text = header_.dump();
-    text.append((8 - text.size() % 8) % 8, ' ');
-    const uint64_t size = text.size();
-    std::string bytes(reinterpret_cast<const char*>(&size), sizeof(size));
-    return bytes + text + data_;
-  }
+template <class T>
+NamedTensorView Named(const char* name, DType dtype, std::vector<int64_t> shape,
+                      const std::vector<T>& values) {
+  const absl::string_view data(reinterpret_cast<const char*>(values.data()),
+                               values.size() * sizeof(T));
+  return {name, {dtype, std::move(shape), data}};
+}
 
- private:
-  Json header_;
-  std::string data_;
-};
-
-// Tensors with the widest numbers come first, so that all are aligned.
 std::string ToBytes(const Kernel& kernel, int64_t rounds) {
   const KernelTask& task = kernel.task;
   const int64_t n = task.rows.rows, outputs = task.outputs;
   const auto columns = static_cast<int64_t>(kernel.columns.mean.size());
-  std::vector<double> coefficients, gamma, temperature;
+  std::vector<double> coefficients, gamma, temperature, class_weights = task.class_weights;
+  if (class_weights.empty()) class_weights.assign(task.mean.size(), 1);
   for (int64_t i = 0; i < rounds; ++i) {
     const KernelFit& fit = kernel.fits[static_cast<size_t>(i)];
     coefficients.insert(coefficients.end(), fit.coefficients.begin(), fit.coefficients.end());
     gamma.push_back(fit.gamma);
     temperature.push_back(task.classes ? fit.temperature : 0);
   }
-  TensorWriter writer;
-  writer.Add<double>("coefficients", "F64", {rounds, n, outputs}, coefficients);
-  writer.Add<double>("gamma", "F64", {rounds}, gamma);
-  writer.Add<double>("temperature", "F64", {rounds}, temperature);
-  writer.Add<double>("target.mean", "F64", {outputs}, task.mean);
-  writer.Add<double>(
-      "class.weights", "F64", {outputs},
-      task.class_weights.empty() ? std::vector<double>(task.mean.size(), 1) : task.class_weights);
-  writer.Add<float>("rows", "F32", {n, task.rows.width}, task.rows.values);
-  writer.Add<float>("columns.mean", "F32", {columns}, kernel.columns.mean);
-  writer.Add<float>("columns.scale", "F32", {columns}, kernel.columns.scale);
-  writer.Add<int32_t>("columns.categories", "I32", {columns}, kernel.columns.categories);
-  return writer.Bytes();
+  // Tensors with the widest numbers come first, so that all are aligned.
+  return EncodeSafetensors(
+      {Named("coefficients", DType::kF64, {rounds, n, outputs}, coefficients),
+       Named("gamma", DType::kF64, {rounds}, gamma),
+       Named("temperature", DType::kF64, {rounds}, temperature),
+       Named("target.mean", DType::kF64, {outputs}, task.mean),
+       Named("class.weights", DType::kF64, {outputs}, class_weights),
+       Named("rows", DType::kF32, {n, task.rows.width}, task.rows.values),
+       Named("columns.mean", DType::kF32, {columns}, kernel.columns.mean),
+       Named("columns.scale", DType::kF32, {columns}, kernel.columns.scale),
+       Named("columns.categories", DType::kI32, {columns}, kernel.columns.categories)},
+      {{"format", "1"}});
 }
 
 absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("the file of a kernel is damaged: ", what));
 }
 
-class TensorReader {
- public:
-  static absl::StatusOr<TensorReader> Open(absl::string_view bytes) {
-    uint64_t size = 0;
-    if (bytes.size() < sizeof(size)) return Damaged("it is too short");
-    std::memcpy(&size, bytes.data(), sizeof(size));
-    bytes.remove_prefix(sizeof(size));
-    if (size > bytes.size()) return Damaged("it is too short");
-    TensorReader reader;
-    ASSIGN_OR_RETURN(reader.entries_, ParseSafetensorsHeader(bytes.substr(0, size)));
-    reader.data_ = bytes.substr(size);
-    return reader;
-  }
-
-  // shape: -1 stands for any extent; gets the tensor's own.
-  template <class T>
-  absl::StatusOr<std::vector<T>> Take(const std::string& name, absl::string_view dtype,
-                                      std::vector<int64_t>& shape) const {
-    const auto it = entries_.tensors.find(name);
-    if (it == entries_.tensors.end() || it->second.dtype != dtype ||
-        it->second.shape.size() != shape.size()) {
-      return Damaged(absl::StrCat("it has no ", name));
-    }
-    const HeaderEntry& entry = it->second;
-    const auto bytes = static_cast<int64_t>(data_.size());
-    int64_t count = 1;
-    for (size_t i = 0; i < shape.size(); ++i) {
-      const int64_t extent = entry.shape[i];
-      if (extent < 0 || (shape[i] >= 0 && shape[i] != extent) ||
-          (extent > 0 && count > bytes / extent)) {
-        return Damaged(absl::StrCat("the shape of ", name, " does not fit"));
-      }
-      count *= extent;
-    }
-    const auto size = static_cast<int64_t>(sizeof(T));
-    if (entry.begin < 0 || entry.end > bytes || count > bytes / size ||
-        entry.end - entry.begin != count * size) {
-      return Damaged(absl::StrCat("the place of ", name, " does not fit"));
-    }
-    shape = entry.shape;
-    std::vector<T> values(static_cast<size_t>(count));
-    if (count > 0) {
-      std::memcpy(values.data(), data_.data() + entry.begin, values.size() * sizeof(T));
-    }
-    return values;
-  }
-
- private:
-  SafetensorsEntries entries_;
-  absl::string_view data_;
-};
+// shape: -1 stands for any extent; gets the tensor's own.
+template <class T>
+absl::StatusOr<std::vector<T>> Take(const SafetensorsFile& file, const std::string& name,
+                                    DType dtype, std::vector<int64_t>& shape) {
+  const auto it = file.tensors.find(name);
+  if (it == file.tensors.end()) return Damaged(absl::StrCat("it has no ", name));
+  const TensorView& tensor = it->second;
+  const bool fits =
+      tensor.dtype == dtype &&
+      std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end(),
+                 [](int64_t wanted, int64_t extent) { return wanted < 0 || wanted == extent; });
+  if (!fits) return Damaged(absl::StrCat("the type or shape of ", name, " does not fit"));
+  shape = tensor.shape;
+  std::vector<T> values(tensor.data.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
+  return values;
+}
 
 absl::StatusOr<Kernel> FromBytes(absl::string_view bytes, int outputs) {
-  ASSIGN_OR_RETURN(const TensorReader reader, TensorReader::Open(bytes));
+  ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(bytes));
   Kernel kernel;
   KernelTask& task = kernel.task;
   task.outputs = outputs;
   std::vector<int64_t> shape = {-1, -1, outputs};
   ASSIGN_OR_RETURN(const std::vector<double> coefficients,
-                   reader.Take<double>("coefficients", "F64", shape));
+                   Take<double>(file, "coefficients", DType::kF64, shape));
   const int64_t rounds = shape[0], n = shape[1];
   shape = {rounds};
-  ASSIGN_OR_RETURN(const std::vector<double> gamma, reader.Take<double>("gamma", "F64", shape));
+  ASSIGN_OR_RETURN(const std::vector<double> gamma,
+                   Take<double>(file, "gamma", DType::kF64, shape));
   ASSIGN_OR_RETURN(const std::vector<double> temperature,
-                   reader.Take<double>("temperature", "F64", shape));
+                   Take<double>(file, "temperature", DType::kF64, shape));
   shape = {outputs};
-  ASSIGN_OR_RETURN(task.mean, reader.Take<double>("target.mean", "F64", shape));
-  ASSIGN_OR_RETURN(task.class_weights, reader.Take<double>("class.weights", "F64", shape));
+  ASSIGN_OR_RETURN(task.mean, Take<double>(file, "target.mean", DType::kF64, shape));
+  ASSIGN_OR_RETURN(task.class_weights, Take<double>(file, "class.weights", DType::kF64, shape));
   shape = {n, -1};
-  ASSIGN_OR_RETURN(task.rows.values, reader.Take<float>("rows", "F32", shape));
+  ASSIGN_OR_RETURN(task.rows.values, Take<float>(file, "rows", DType::kF32, shape));
   task.rows.rows = n;
   task.rows.width = shape[1];
   KernelColumns& columns = kernel.columns;
   shape = {-1};
-  ASSIGN_OR_RETURN(columns.mean, reader.Take<float>("columns.mean", "F32", shape));
-  ASSIGN_OR_RETURN(columns.scale, reader.Take<float>("columns.scale", "F32", shape));
-  ASSIGN_OR_RETURN(columns.categories, reader.Take<int32_t>("columns.categories", "I32", shape));
+  ASSIGN_OR_RETURN(columns.mean, Take<float>(file, "columns.mean", DType::kF32, shape));
+  ASSIGN_OR_RETURN(columns.scale, Take<float>(file, "columns.scale", DType::kF32, shape));
+  ASSIGN_OR_RETURN(columns.categories,
+                   Take<int32_t>(file, "columns.categories", DType::kI32, shape));
   for (const int32_t categories : columns.categories) {
     if (categories < 0 || categories > kMostCategories) return Damaged("it has such categories");
   }

@@ -28,15 +28,7 @@ constexpr int kFormat = 1;
 constexpr char kBodyName[] = "trees";
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kManifest[] = ".json";
-constexpr char kKernel[] = "kernel";
-constexpr const char* kKinds[] = {"lightgbm", "xgboost", kKernel};
-
-bool IsOfTrees(const std::string& manifest) {
-  const auto text = ReadFile(manifest);
-  if (!text.ok()) return false;
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.contains(kBodyName);
-}
+constexpr const char* kKinds[] = {"lightgbm", "xgboost", "kernel"};
 
 std::string TreesPath(absl::string_view manifest, absl::string_view kind) {
   return absl::StrCat(absl::StripSuffix(manifest, kManifest), ".", StateFileSuffix(kind));
@@ -174,14 +166,11 @@ absl::StatusOr<TreeCheckpoint> NewestTrees(const std::string& state_dir, const s
 }
 
 bool HasTrees(const std::string& state_dir, const std::string& dir) {
-  std::error_code error;
   for (const int64_t rounds : RoundsIn(absl::StrCat(state_dir, "/", dir))) {
-    const std::string manifest = absl::StrCat(state_dir, "/", ManifestPath(dir, rounds));
-    for (const char* kind : kKinds) {
-      if (!fs::exists(TreesPath(manifest, kind), error)) continue;
-      // Networks have files of that name, too.
-      if (kind != absl::string_view(kKernel) || IsOfTrees(manifest)) return true;
-    }
+    const auto text = ReadFile(absl::StrCat(state_dir, "/", ManifestPath(dir, rounds)));
+    if (!text.ok()) continue;
+    const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.contains(kBodyName)) return true;
   }
   return false;
 }

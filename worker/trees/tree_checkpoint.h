@@ -1,6 +1,7 @@
 // A checkpoint of boosted trees is checkpoint-<round>.txt (LightGBM) or .ubj (XGBoost), the trees
 // in the library's own format, and then its manifest checkpoint-<round>.json, which holds the
-// SHA-256 of the former. Without a manifest there is no checkpoint.
+// SHA-256 of the former. Without a manifest there is no checkpoint. A kernel (kernel_booster.h) has
+// checkpoint-<round>.safetensors in place of the trees.
 #pragma once
 
 #include <absl/status/status.h>
@@ -60,7 +61,7 @@ absl::StatusOr<TreeCheckpoint> NewestTrees(const std::string& state_dir, const s
                                            const TreeCheckpoint& expected,
                                            std::vector<std::string>& warnings);
 
-// Whether checkpoints of trees lie in the folder.
+// Whether checkpoints of trees or kernels, and not of a network, lie in the folder.
 bool HasTrees(const std::string& state_dir, const std::string& dir);
 
 // Removes all checkpoints of a folder but the newest `newest`, each manifest first.

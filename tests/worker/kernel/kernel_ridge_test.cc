@@ -174,7 +174,7 @@ TEST(KernelRidgeTest, TheMedianIsThatOfDifferentRows) {
   EXPECT_EQ(MedianSquaredDistance({4, 1, {2, 2, 2, 5}}), 9);
   EXPECT_EQ(MedianSquaredDistance({3, 2, {1, 1, 1, 1, 1, 1}}), 1);
   EXPECT_EQ(MedianSquaredDistance({1, 1, {3}}), 1);
-  // Of very many pairs some are taken: the mean squared distance of normal numbers is 2.
+  // Of very many pairs some are taken: the mean squared distance of two normal numbers is 2.
   Random random(1);
   KernelRows many = {2000, 16, {}};
   for (int i = 0; i < 2000 * 16; ++i) many.values.push_back(static_cast<float>(random.Normal()));
