@@ -82,6 +82,14 @@ absl::Status IncomingFile::Append(absl::string_view bytes) {
 
 void IncomingFile::Discard() { unlink(temporary_.c_str()); }
 
+void IncomingFile::DiscardIdle(const std::string& path, const std::string& sha256) {
+  const std::string temporary = TemporaryName(path, sha256);
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(temporary.c_str());
+  close(fd);
+}
+
 absl::Status IncomingFile::Commit() {
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(temporary_));
   if (digest.bytes < expected_.bytes) {

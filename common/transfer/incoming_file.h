@@ -23,6 +23,8 @@ class IncomingFile {
   // the digest is none; Unavailable: somebody else receives this file now; those of the system.
   static absl::StatusOr<std::unique_ptr<IncomingFile>> Open(const std::string& path,
                                                             FileDigest expected);
+  // Removes what came of a file that nobody receives now.
+  static void DiscardIdle(const std::string& path, const std::string& sha256);
   ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;

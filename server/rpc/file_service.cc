@@ -159,10 +159,17 @@ grpc::Status GrpcFileService::GetFile(grpc::ServerContext*, const v1::GetFileReq
   return ToGrpc(SendFile(*request, *parts));
 }
 
+absl::Status GrpcFileService::CheckComes(const v1::OfferFileRequest& file) const {
+  RETURN_IF_ERROR(CheckStatePath(state_dir_, file.path(), file.job(), Direction::kToTraind));
+  absl::Status runs = CheckRuns(file.job());
+  // Nobody sends the rest of a file whose Job is over.
+  if (!runs.ok()) IncomingFile::DiscardIdle(InState(file.path()), file.sha256());
+  return runs;
+}
+
 absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
                                     v1::OfferFileReply& reply) {
-  RETURN_IF_ERROR(CheckRuns(request.job()));
-  RETURN_IF_ERROR(CheckStatePath(state_dir_, request.path(), request.job(), Direction::kToTraind));
+  RETURN_IF_ERROR(CheckComes(request));
   const std::string path = InState(request.path());
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 && info.st_size == request.size_bytes()) {
@@ -206,8 +213,7 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   v1::PutFileRequest part;
   if (!requests.Read(&part)) return absl::CancelledError("no file was named");
   const v1::OfferFileRequest named = part.file();
-  RETURN_IF_ERROR(CheckRuns(named.job()));
-  RETURN_IF_ERROR(CheckStatePath(state_dir_, named.path(), named.job(), Direction::kToTraind));
+  RETURN_IF_ERROR(CheckComes(named));
   ASSIGN_OR_RETURN(const auto file,
                    IncomingFile::Open(InState(named.path()), {named.sha256(), named.size_bytes()}));
   if (part.offset() != file->offset()) {

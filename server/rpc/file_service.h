@@ -52,6 +52,8 @@ class GrpcFileService final : public v1::FileService::Service {
  private:
   // FailedPrecondition: the Job is over.
   absl::Status CheckRuns(const std::string& job) const;
+  // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.
+  absl::Status CheckComes(const v1::OfferFileRequest& file) const;
   // Returns the absolute path of the file that a Worker asks for.
   absl::StatusOr<std::string> PathOf(const v1::GetFileRequest& request) const;
   absl::StatusOr<std::string> DataPath(const std::string& job, const std::string& field) const;

@@ -246,6 +246,25 @@ TEST_F(FileServiceTest, NothingIsLeftOfASendWhoseJobEndsMeanwhile) {
   }
 }
 
+TEST_F(FileServiceTest, NothingIsLeftOfAnOfferWhoseJobEndsBeforeItsFirstPart) {
+  const v1::OfferFileRequest offer = Offer("jobs/j/attempts/3/oof.npy", "hello world");
+  for (const bool by_put : {true, false}) {
+    EXPECT_EQ(OffsetOf(offer), 0);
+    EXPECT_TRUE(HasFileOf(0));
+    over_ = true;
+    if (by_put) {
+      EXPECT_EQ(Put(offer, 0, "hello world"), grpc::StatusCode::FAILED_PRECONDITION);
+    } else {
+      grpc::ClientContext context;
+      v1::OfferFileReply reply;
+      EXPECT_EQ(stub_->OfferFile(&context, offer, &reply).error_code(),
+                grpc::StatusCode::FAILED_PRECONDITION);
+    }
+    EXPECT_FALSE(HasFileOf(0));
+    over_ = false;
+  }
+}
+
 TEST_F(FileServiceTest, OnlyFilesThatTravelAreListed) {
   Write("state/jobs/j/folds.npy", "folds");
   Write("state/jobs/j/publish.lock", "");
