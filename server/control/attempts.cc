@@ -161,7 +161,7 @@ void ControlCore::Impl::PrepareEnded(JobEntry& entry, AttemptEndReason reason,
       return;
     case AttemptEndReason::kDataError:
     case AttemptEndReason::kUserError: {
-      const bool answered = entry.view().prediction && entry.view().prediction->number > 0;
+      const bool answered = HasAnswer(entry.view());
       Task& task = EditDurably(entry).tasks[0];
       task.state = TaskState::kFailed;
       task.message = message;

@@ -392,6 +392,7 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
   at(FinalizeAt(entry));
   if (job.state != JobState::kFinalizing) at(LastCallOf(entry));
   at(SettleAt(entry));
+  at(ConcludeAt(entry));
   if (job.tasks[0].state == TaskState::kPending) at(job.tasks[0].not_before);
   if (entry.publication.wanted && !entry.publication.running) at(entry.publication.not_before);
   if (entry.finish_at != absl::InfiniteFuture()) at(entry.finish_at + kFinishWait);

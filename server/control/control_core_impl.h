@@ -263,6 +263,7 @@ class ControlCore::Impl {
   absl::Duration FinalizeLeadOf(const JobEntry& entry) const;
   absl::Time FinalizeAt(const JobEntry& entry) const;
   absl::Time SettleAt(const JobEntry& entry) const;
+  absl::Time ConcludeAt(const JobEntry& entry) const;
   absl::Time TrainEndOf(const JobEntry& entry) const;
   double FinishingSeconds(const JobEntry& entry, int trial) const;
   // The same for a model that takes so long to stop and predict.

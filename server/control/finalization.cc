@@ -153,7 +153,7 @@ void ControlCore::Impl::AskDisk(JobEntry& entry) {
 bool ControlCore::Impl::FloorPending(const JobEntry& entry) const {
   const Job& job = entry.view();
   if (!job.floor_model.empty() || IsTerminal(job.tasks[0].state)) return false;
-  if (job.prediction && job.prediction->number > 0) return false;
+  if (HasAnswer(job)) return false;
   for (const Task& task : job.tasks) {
     if (task.member) return false;
   }
@@ -324,9 +324,16 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   SetState(entry, JobState::kFinalizing);
 }
 
+// A first answer that is being written is waited for as long as it counts, as without it the Job
+// fails.
+absl::Time ControlCore::Impl::ConcludeAt(const JobEntry& entry) const {
+  const Job& job = entry.view();
+  return entry.publication.running && !HasAnswer(job) ? job.deadline : SettleAt(entry);
+}
+
 void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {
   const Job& job = entry.view();
-  const bool time_is_up = now_ >= SettleAt(entry);
+  const bool time_is_up = now_ >= ConcludeAt(entry);
   if (time_is_up || entry.publication.final_done) return Conclude(entry);
   if (FloorPending(entry)) {
     const bool waits = job.tasks[0].state == TaskState::kRunning ||
@@ -406,14 +413,13 @@ void ControlCore::Impl::NoteSecondLayer(JobEntry& entry) {
 
 void ControlCore::Impl::Conclude(JobEntry& entry) {
   const Job& job = entry.view();
-  const bool answered = job.prediction && job.prediction->number > 0;
   const bool has_model = std::any_of(job.tasks.begin(), job.tasks.end(),
                                      [](const Task& task) { return task.member.has_value(); });
   Ending ending = EndingOf(job, Gangs(entry) > 0);
   NoteEndedEarly(entry);
   NoteUnpublished(entry);
   NoteLeftOut(entry);
-  if (answered || (!job.spec.has_test && has_model)) {
+  if (HasAnswer(job) || (!job.spec.has_test && has_model)) {
     return End(entry, JobState::kSucceeded, ending.reason, std::move(ending.message));
   }
   if (!entry.publication.error.ok()) {

@@ -20,13 +20,12 @@ void ControlCore::Impl::AdvanceInference(JobEntry& entry) {
 void ControlCore::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
                                        const std::string& message) {
   const bool serves = entry.view().tasks[0].kind == TaskKind::kServe;
-  const bool answered = entry.view().prediction && entry.view().prediction->number > 0;
   if (entry.view().finish_requested) {
     return ConcludeInference(entry, JobEndReason::kFinishedByUser, message);
   }
   switch (reason) {
     case AttemptEndReason::kCompleted:
-      if (!serves && !answered) {
+      if (!serves && !HasAnswer(entry.view())) {
         // Its Prediction is on disk: what tells of it was lost with a traind.
         entry.publication.asked_disk = false;
         return RetryOrSettle(entry, 0, Fault::kInfrastructure, reason,
@@ -52,9 +51,8 @@ void ControlCore::Impl::ConcludeInference(JobEntry& entry, JobEndReason reason,
                                           const std::string& message) {
   const Job& job = entry.view();
   const bool serves = job.tasks[0].kind == TaskKind::kServe;
-  const bool answered = job.prediction && job.prediction->number > 0;
   const bool good =
-      answered ||
+      HasAnswer(job) ||
       (serves && (reason == JobEndReason::kCompleted || reason == JobEndReason::kFinishedByUser));
   EditDurably(entry).tasks[0].state = good ? TaskState::kDone : TaskState::kFailed;
   if (LiveAttempt* live = OpenAttempt(entry.view().tasks[0])) {

@@ -242,6 +242,8 @@ inline absl::Time ClockStart(const Job& job) { return job.accepted_at + job.wait
 
 // No more is trained: what there is predicts.
 inline bool StopsTraining(const Job& job) { return job.finish_requested || job.quota_reached; }
+// Whether a Prediction is known to stand.
+inline bool HasAnswer(const Job& job) { return job.prediction && job.prediction->number > 0; }
 
 struct Slot {
   int index = 0;
