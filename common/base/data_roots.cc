@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "common/base/durable_file.h"
@@ -76,6 +78,19 @@ absl::StatusOr<std::string> RealUserFolder(const std::string& path) {
   const absl::Cleanup closer = [fd] { close(fd); };
   RETURN_IF_ERROR(CheckUserFile(fd, path));
   return RealPathOf(fd);
+}
+
+absl::StatusOr<std::string> FileBelow(const std::string& folder, absl::string_view file,
+                                      const std::string& table) {
+  std::error_code error;
+  ASSIGN_OR_RETURN(const std::string real, RealUserFolder(folder));
+  const std::filesystem::path named = std::filesystem::path(folder) / std::string(file);
+  std::string resolved = std::filesystem::weakly_canonical(named, error).string();
+  if (error || file.empty() || !absl::StartsWith(resolved, absl::StrCat(real, "/"))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        table, ": '", file, "' is not a file below the folder of the table that names it"));
+  }
+  return resolved;
 }
 
 }  // namespace traind

@@ -36,4 +36,11 @@ absl::Status CheckUserFile(int fd, const std::string& path);
 // Threads: safe.
 absl::StatusOr<std::string> RealUserFolder(const std::string& path);
 
+// Returns the real path of a file that a table names, relative to the table's folder.
+// table: the table's name, for the error. Errors: InvalidArgument: it does not lie below that
+// folder; those of RealUserFolder.
+// Threads: safe.
+absl::StatusOr<std::string> FileBelow(const std::string& folder, absl::string_view file,
+                                      const std::string& table);
+
 }  // namespace traind

@@ -12,8 +12,10 @@
 #include "common/data/table/npy.h"
 #include "common/publish/ended_job.h"
 #include "common/publish/ensemble.h"
+#include "common/publish/mask_prediction.h"
 #include "common/publish/publish_lock.h"
 #include "common/publish/second_layer.h"
+#include "common/publish/test_values.h"
 
 namespace traind {
 namespace {
@@ -116,6 +118,15 @@ size_t CountMembers(const PublishedPrediction& p) {
   return p.members.size() + (p.floor_weight > 0 ? 1 : 0);
 }
 
+AnswerJoin JoinOf(const DatasetAnswer& answer, absl::Span<const double> weights) {
+  std::vector<AnswerPart> parts;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    const Member& member = answer.members[k].member;
+    parts.push_back({member.fold, member.fold < 0 ? -1 : member.trial, weights[k]});
+  }
+  return AnswerJoin(std::move(parts), answer.tuned.powers);
+}
+
 absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> weights,
                        PredictionWriter& writer) {
   const size_t outputs = answer.columns.outputs();
@@ -125,12 +136,7 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
     members.push_back(std::move(mapped));
   }
   ASSIGN_OR_RETURN(Ids ids, Ids::Open(answer.ids));
-  std::vector<AnswerPart> joined_parts;
-  for (size_t k = 0; k < members.size(); ++k) {
-    const Member& member = answer.members[k].member;
-    joined_parts.push_back({member.fold, member.fold < 0 ? -1 : member.trial, weights[k]});
-  }
-  const AnswerJoin join(std::move(joined_parts), answer.tuned.powers);
+  const AnswerJoin join = JoinOf(answer, weights);
   std::vector<absl::Span<const float>> parts(members.size());
   std::vector<float> joined;
   const auto rows = static_cast<size_t>(answer.rows);
@@ -152,6 +158,40 @@ absl::Status WriteRows(const DatasetAnswer& answer, absl::Span<const double> wei
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteTable(const DatasetAnswer& answer,
+                                                             absl::Span<const double> weights) {
+  ASSIGN_OR_RETURN(std::unique_ptr<PredictionWriter> writer,
+                   PredictionWriter::Begin(answer.state_dir, answer.job, answer.columns,
+                                           answer.form, answer.rows));
+  RETURN_IF_ERROR(WriteRows(answer, weights, *writer));
+  return writer;
+}
+
+absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteVolumes(const DatasetAnswer& answer,
+                                                               absl::Span<const double> weights) {
+  const VolumeSet& set = *answer.volumes;
+  std::vector<std::shared_ptr<const TestValues>> parts;
+  for (const MemberValues& member : answer.members) {
+    ASSIGN_OR_RETURN(auto values, TestValues::Open(member.path, member.member.test_sha256));
+    if (static_cast<int64_t>(values->values().size()) != set.TestVoxels() * set.values()) {
+      return absl::DataLossError(absl::StrCat(member.path, " has a different number of voxels"));
+    }
+    parts.push_back(std::move(values));
+  }
+  std::vector<std::string> ids;
+  if (!answer.ids.empty()) {
+    ASSIGN_OR_RETURN(Ids read, Ids::Open(answer.ids));
+    for (int64_t row = 0; row < answer.rows; ++row) {
+      ASSIGN_OR_RETURN(const absl::string_view id, read.Next());
+      ids.emplace_back(id);
+    }
+  }
+  const JoinedValues joined(std::move(parts), JoinOf(answer, weights),
+                            static_cast<size_t>(set.values()));
+  return WriteMaskPrediction(answer.state_dir, answer.job, answer.columns, answer.form, set, ids,
+                             joined);
+}
+
 }  // namespace
 
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now) {
@@ -163,10 +203,9 @@ absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, 
   PredictionManifest next = Describe(answer, weights, now);
   const auto standing = ReadStandingPrediction(answer.state_dir, answer.job);
   if (standing.ok() && CountMembers(*standing) >= CountMembers(next.prediction)) return *standing;
-  ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
-                   PredictionWriter::Begin(answer.state_dir, answer.job, answer.columns,
-                                           answer.form, answer.rows));
-  RETURN_IF_ERROR(WriteRows(answer, weights, *writer));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<PredictionWriter> writer,
+      answer.volumes != nullptr ? WriteVolumes(answer, weights) : WriteTable(answer, weights));
   RETURN_IF_ERROR(writer->Commit(next));
   return next.prediction;
 }

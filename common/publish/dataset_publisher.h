@@ -6,10 +6,12 @@
 #include <absl/time/time.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/data/volume/volume_set.h"
 #include "common/publish/prediction_files.h"
 #include "common/publish/prediction_form.h"
 #include "common/publish/publisher.h"
@@ -18,8 +20,9 @@ namespace traind {
 
 // The predictions of one model.
 struct MemberValues {
-  Member member;     // fold -1: the floor; its weight in the whole ensemble
-  std::string path;  // absolute; NPY float32 [rows, outputs], in the file's order
+  Member member;  // fold -1: the floor; its weight in the whole ensemble
+  // Absolute; NPY float32 [rows, outputs], in the file's order. For volumes [voxels, values].
+  std::string path;
 };
 
 struct DatasetAnswer {
@@ -30,6 +33,8 @@ struct DatasetAnswer {
   AnswerColumns columns;
   PredictionForm form;  // format and probabilities; `ensemble` is only recorded
   int64_t rows = 0;
+  // The test volumes are the rows, which are answered by masks; null: rows are no volumes.
+  std::shared_ptr<const VolumeSet> volumes;
   // Absolute path of a file with each row's id as its length, a colon, and the id; empty: there is
   // no id column.
   std::string ids;

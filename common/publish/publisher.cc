@@ -21,7 +21,7 @@
 #include "common/publish/fold_answers.h"
 #include "common/publish/greedy_selection.h"
 #include "common/publish/joined_rows.h"
-#include "common/publish/mask_files.h"
+#include "common/publish/mask_prediction.h"
 #include "common/publish/prediction_files.h"
 #include "common/publish/prediction_form.h"
 #include "common/publish/prediction_manifest.h"
@@ -405,37 +405,17 @@ absl::StatusOr<std::optional<StandingFloor>> ReadUsableFloor(const PublishReques
   return floor.status();
 }
 
-// Writes a mask for each volume, and a row with the share of foreground (and of each of several
-// classes) in it.
-absl::Status WriteMaskFiles(const PublishRequest& request, const ScoringData& scoring,
-                            const JoinedValues& values, PredictionForm form,
-                            PredictionManifest& manifest) {
-  form.format = FileFormat::kCsv;  // the masks are the arrays
-  AnswerColumns columns = AnswerColumnsOf(scoring.table->schema());
-  const std::vector<std::string>& classes = scoring.volumes->classes();
-  if (classes.size() > 1) {
-    columns.targets.insert(columns.targets.end(), classes.begin(), classes.end());
-  }
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<PredictionWriter> writer,
-      PredictionWriter::Begin(request.state_dir, request.job, columns, form, scoring.test_rows()));
-  const std::vector<std::string> ids = scoring.table->TestIds();
-  ASSIGN_OR_RETURN(const MaskFiles masks,
-                   WriteMasks(writer->folder(), MaskFormOf(form.masks, *scoring.volumes),
-                              *scoring.volumes, ids, values));
-  for (size_t row = 0; row < masks.shares.size(); ++row) {
-    RETURN_IF_ERROR(
-        writer->Add(columns.id.empty() ? absl::string_view() : ids[row], masks.shares[row]));
-  }
-  writer->PackWith(masks.names);
-  return writer->Commit(manifest);
-}
-
 // Writes the rows in the test file's order.
 absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scoring,
                         const JoinedValues& joined, const PredictionForm& form,
                         PredictionManifest& manifest) {
-  if (scoring.volumes != nullptr) return WriteMaskFiles(request, scoring, joined, form, manifest);
+  if (scoring.volumes != nullptr) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
+                     WriteMaskPrediction(request.state_dir, request.job,
+                                         AnswerColumnsOf(scoring.table->schema()), form,
+                                         *scoring.volumes, scoring.table->TestIds(), joined));
+    return writer->Commit(manifest);
+  }
   std::vector<float> all = joined.Read();
   const Table& table = *scoring.table;
   AnswerColumns columns = AnswerColumnsOf(table.schema());

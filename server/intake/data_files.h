@@ -32,7 +32,7 @@ struct DataFile {
 std::string SomeOf(absl::Span<const std::string> columns);
 
 // Returns "the training file has no column 'kin'; did you mean 'kind'?", or with the columns that
-// there are. which: "training" or "test".
+// there are. which: "training", "test" or "later".
 std::string MissingColumn(absl::string_view which, absl::string_view column,
                           const std::vector<std::string>& header);
 

@@ -323,11 +323,11 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   checked.resolved = ResolveSpec(spec);
   v1::JobSpec& resolved = checked.resolved;
   ASSIGN_OR_RETURN(const v1::JobSpec of_source, SpecFromJson(source.spec_json));
-  if (of_source.data().has_volume()) {
+  if (of_source.data().has_volume() && resolved.has_serve()) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", source.id,
-                     " segments volumes: masks are made of its own data.test alone; train again "
-                     "with another one, folds are taken over"));
+                     " segments volumes, which are not asked row by row; predict a file "
+                     "(`predict`) that names them"));
   }
   v1::PredictionsSpec form = of_source.predictions();
   form.MergeFrom(resolved.predictions());

@@ -1,5 +1,6 @@
 #include "server/intake/media_files.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
@@ -58,6 +59,12 @@ absl::StatusOr<std::shared_ptr<const DataFile>> LookAtLaterData(const v1::DataSp
   ASSIGN_OR_RETURN(std::shared_ptr<const DataFile> seen, files.Look(path, learnt.has_image()));
   if (learnt.has_image() && seen->arrays) {
     RETURN_IF_ERROR(CheckImageArray(*seen, learnt.image(), /*training=*/false));
+  }
+  if (seen->arrays || seen->folder) return seen;
+  const std::string& column =
+      learnt.has_volume() ? learnt.volume().image() : learnt.image().column();
+  if (!column.empty() && !absl::c_linear_search(seen->header, column)) {
+    return absl::InvalidArgumentError(MissingColumn("later", column, seen->header));
   }
   return seen;
 }

@@ -14,6 +14,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/table/series_places.h"
 #include "worker/inference/images_file.h"
+#include "worker/inference/volumes_file.h"
 #include "worker/learner/learner.h"
 #include "worker/task/failure.h"
 
@@ -89,6 +90,8 @@ absl::Status DatasetPrediction::FindSchema() {
     if (!status.ok()) continue;
     schema_ = std::move(input->schema);
     if (input->has_images) image_ = std::move(input->image);
+    volume_ = std::move(input->volume);
+    if (volume_.has_value()) schema_.features.clear();  // the models see voxels alone
     series_ = std::move(input->series);
     shape_ = input->shape;
     table_sha256_ = std::move(input->table_sha256);
@@ -120,8 +123,9 @@ absl::Status DatasetPrediction::ReadRows() {
         MappedFile::Open(spec_.data, MapUse::kStream);
     if (!file.ok()) return OfUserFiles(file.status());
     const CsvFile data = {BaseName(spec_.data), (*file)->bytes()};
-    const absl::Status status =
+    absl::Status status =
         series_.has_value() ? ReadSeries(data, ready.warnings) : ReadTable(data, ready.warnings);
+    if (status.ok() && volume_.has_value()) status = ReadVolumes();
     if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
       return OfUserFiles(unchanged);
     }
@@ -185,6 +189,19 @@ absl::Status DatasetPrediction::ReadImages(const ImageInput& images,
   return rows_file_->OpenImages(ImagesPath(path), stride);
 }
 
+absl::Status DatasetPrediction::ReadVolumes() {
+  absl::StatusOr<VolumesFile> file =
+      WriteVolumesFile(*volume_, spec_.data, *rows_file_, InAttempt("rows.bin"), [this] {
+        ReportProgress();
+        return !TimeIsUp();
+      });
+  if (absl::IsCancelled(file.status())) return TooFew();
+  if (!file.ok()) return OfUserFiles(file.status());
+  volumes_ = std::move(file->set);
+  data_.pixels_sha256 = std::move(file->sha256);
+  return absl::OkStatus();
+}
+
 absl::Status DatasetPrediction::ReuseEarlierValues() {
   for (size_t k = 0; k < spec_.models.size(); ++k) {
     const ModelChoice& model = spec_.models[k];
@@ -214,8 +231,9 @@ absl::Status DatasetPrediction::PredictWith(int index) {
                 models - ++missing_);
     return absl::OkStatus();
   }
-  const absl::StatusOr<std::string> sha256 =
-      later_ != nullptr ? WriteForecast(index, **model) : WriteValues(index, **model);
+  const absl::StatusOr<std::string> sha256 = later_ != nullptr     ? WriteForecast(index, **model)
+                                             : volumes_ != nullptr ? WriteVoxels(index, **model)
+                                                                   : WriteValues(index, **model);
   if (absl::IsCancelled(sha256.status())) return absl::OkStatus();
   if (!sha256.ok()) return StorageError(sha256.status());
   MemberValues values;
@@ -241,9 +259,13 @@ absl::Status DatasetPrediction::PredictWith(int index) {
 absl::StatusOr<std::unique_ptr<DurableWriter>> DatasetPrediction::StartValues(int index) const {
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out,
                    DurableWriter::Create(InAttempt(absl::StrCat("values-", index, ".npy"))));
-  const int64_t shape[] = {rows_, static_cast<int64_t>(schema_.outputs())};
+  const int64_t shape[] = {answers(), values()};
   RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", shape)));
   return out;
+}
+
+int64_t DatasetPrediction::values() const {
+  return volumes_ != nullptr ? volumes_->values() : static_cast<int64_t>(schema_.outputs());
 }
 
 // A forecast's rows depend on each other, so they are predicted at once.
@@ -271,13 +293,7 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, RowModel& 
     const LaterRows rows = rows_file_->Block(block);
     const int64_t count = rows_file_->RowsOf(block);
     for (int64_t begin = 0, end = 0; begin < count; begin = end) {
-      if (TimeIsUp() || CannotFinish(rows_left, step)) {
-        if (!MayStandIn(rows_left)) return absl::CancelledError("the time is up");
-        RETURN_IF_ERROR(AppendMeans(sums, rows_left, *out));
-        stand_in_ = rows_left;
-        ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
-        return digest.sha256;
-      }
+      if (TimeIsUp() || CannotFinish(rows_left, step)) return EndEarly(sums, rows_left, *out);
       // A short last step is merged with the one before, because few rows may
       // take another code path.
       end = count - begin < step + step / 2 ? count : begin + step;
@@ -296,24 +312,56 @@ absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, RowModel& 
   return digest.sha256;
 }
 
-// Answers for some rows, and their mean for the others, are better than none.
-bool DatasetPrediction::MayStandIn(int64_t rows_left) const {
-  return Answered() == 0 && spec_.min_members <= 1 && rows_left < rows_ &&
-         control_.order() != InferenceControl::Order::kDrop;
+// Returns the digest of values-<index>.npy. Cancelled: time is up.
+absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& model) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, StartValues(index));
+  const auto outputs = static_cast<size_t>(values());
+  std::vector<double> sums(outputs);
+  int64_t left = answers();
+  bool ended = false;
+  absl::Duration began = clock_.MonotonicNow();
+  const auto take = [&](absl::Span<const float> slab) -> absl::Status {
+    RETURN_IF_ERROR(
+        out->Append({reinterpret_cast<const char*>(slab.data()), slab.size() * sizeof(float)}));
+    for (size_t i = 0; i < slab.size(); ++i) sums[i % outputs] += slab[i];
+    const auto voxels = static_cast<int64_t>(slab.size() / outputs);
+    left -= voxels;
+    step_cost_ = clock_.MonotonicNow() - began;
+    began += step_cost_;
+    ReportProgress();
+    ended = left > 0 && (TimeIsUp() || CannotFinish(left, voxels));
+    return ended ? absl::CancelledError("the time is up") : absl::OkStatus();
+  };
+  const absl::Status status = model.PredictVolumes(volumes_, take);
+  if (ended) return EndEarly(sums, left, *out);
+  RETURN_IF_ERROR(status);
+  ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
+  return digest.sha256;
 }
 
-absl::Status DatasetPrediction::AppendMeans(const std::vector<double>& sums, int64_t rows,
+// Some answers, and their mean for the others, are better than none.
+absl::StatusOr<std::string> DatasetPrediction::EndEarly(const std::vector<double>& sums,
+                                                        int64_t left, DurableWriter& out) {
+  const bool may_stand_in = Answered() == 0 && spec_.min_members <= 1 && left < answers() &&
+                            control_.order() != InferenceControl::Order::kDrop;
+  if (!may_stand_in) return absl::CancelledError("the time is up");
+  RETURN_IF_ERROR(AppendMeans(sums, left, out));
+  stand_in_ = left;
+  ASSIGN_OR_RETURN(const FileDigest digest, out.Commit());
+  return digest.sha256;
+}
+
+absl::Status DatasetPrediction::AppendMeans(const std::vector<double>& sums, int64_t left,
                                             DurableWriter& out) const {
-  constexpr int64_t kRowsAtOnce = 4096;
+  constexpr int64_t kAtOnce = 4096;
   std::vector<float> means;
-  for (int64_t i = 0; i < std::min(rows, kRowsAtOnce); ++i) {
+  for (int64_t i = 0; i < std::min(left, kAtOnce); ++i) {
     for (const double sum : sums) {
-      means.push_back(static_cast<float>(sum / static_cast<double>(rows_ - rows)));
+      means.push_back(static_cast<float>(sum / static_cast<double>(answers() - left)));
     }
   }
-  for (; rows > 0; rows -= kRowsAtOnce) {
-    const size_t size =
-        static_cast<size_t>(std::min(rows, kRowsAtOnce)) * sums.size() * sizeof(float);
+  for (; left > 0; left -= kAtOnce) {
+    const size_t size = static_cast<size_t>(std::min(left, kAtOnce)) * sums.size() * sizeof(float);
     RETURN_IF_ERROR(out.Append({reinterpret_cast<const char*>(means.data()), size}));
   }
   return absl::OkStatus();
@@ -328,7 +376,7 @@ absl::Duration DatasetPrediction::AnswerAt() const {
   absl::Duration cost = publish_cost_;
   if (cost == absl::ZeroDuration()) {
     cost = kPublishBase +
-           static_cast<double>(rows_) * static_cast<double>(schema_.outputs()) * kPublishPerValue;
+           static_cast<double>(answers()) * static_cast<double>(values()) * kPublishPerValue;
   }
   return control_.deadline() - kPublishMargin * cost;
 }
@@ -339,9 +387,9 @@ bool DatasetPrediction::TimeIsUp() const {
 }
 
 // Once enough models have answered, another one is started only if it can finish in time.
-bool DatasetPrediction::CannotFinish(int64_t rows_left, int64_t step) const {
+bool DatasetPrediction::CannotFinish(int64_t left, int64_t step) const {
   if (Answered() < spec_.min_members) return false;
-  const double steps = static_cast<double>(rows_left) / static_cast<double>(step);
+  const double steps = static_cast<double>(left) / static_cast<double>(step);
   return clock_.MonotonicNow() + 0.8 * steps * step_cost_ >= AnswerAt();
 }
 
@@ -368,6 +416,7 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.tuned = spec_.tuned;
   answer.form = spec_.form;
   answer.rows = rows_;
+  answer.volumes = volumes_;
   if (!schema_.id.empty()) answer.ids = InAttempt("ids.bin");
   answer.members_wanted = static_cast<int>(values_.size());
   answer.stand_in = stand_in_ > 0;
@@ -397,6 +446,7 @@ void DatasetPrediction::RemoveScratch() const {
   unlink(InAttempt("rows.bin").c_str());
   unlink(TextsPath(InAttempt("rows.bin")).c_str());
   unlink(ImagesPath(InAttempt("rows.bin")).c_str());
+  unlink(VolumesPath(InAttempt("rows.bin")).c_str());
   unlink(InAttempt("ids.bin").c_str());
   for (const auto& values : values_) {
     if (!values.has_value()) continue;
@@ -417,8 +467,9 @@ void DatasetPrediction::NoteStandIn() const {
   decision.attempt = task_.attempt;
   decision.rule = DecisionRule::kPredict;
   decision.cause = "the time is up before one model has answered for all rows";
-  decision.from = absl::StrCat(rows_, " rows");
-  decision.to = absl::StrCat(rows_ - stand_in_, " rows, and their mean answer for the others");
+  const char* const what = volumes_ != nullptr ? " voxels" : " rows";
+  decision.from = absl::StrCat(answers(), what);
+  decision.to = absl::StrCat(answers() - stand_in_, what, ", and their mean answer for the others");
   sink_.Send(decision);
 }
 

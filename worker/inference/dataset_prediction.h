@@ -48,20 +48,28 @@ class DatasetPrediction {
   absl::Status ReadTable(const CsvFile& data, std::vector<std::string>& warnings);
   absl::Status ReadSeries(const CsvFile& data, std::vector<std::string>& warnings);
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
+  absl::Status ReadVolumes();
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
   absl::StatusOr<std::string> WriteValues(int index, RowModel& model);
   absl::StatusOr<std::string> WriteForecast(int index, RowModel& model);
+  absl::StatusOr<std::string> WriteVoxels(int index, RowModel& model);
   absl::StatusOr<std::unique_ptr<DurableWriter>> StartValues(int index) const;
-  bool MayStandIn(int64_t rows_left) const;
-  absl::Status AppendMeans(const std::vector<double>& sums, int64_t rows, DurableWriter& out) const;
+  // The number of answers that a model gives: rows, or the voxels of all volumes.
+  int64_t answers() const { return volumes_ != nullptr ? volumes_->TestVoxels() : rows_; }
+  // The number of values in an answer.
+  int64_t values() const;
+  // Ends the values of a model, with `left` answers missing, as time is up. Returns their digest.
+  absl::StatusOr<std::string> EndEarly(const std::vector<double>& sums, int64_t left,
+                                       DurableWriter& out);
+  absl::Status AppendMeans(const std::vector<double>& sums, int64_t left, DurableWriter& out) const;
   absl::Status MaybePublish();
   absl::Status PublishNow();
   absl::Status TooFew() const;
   void RemoveScratch() const;
 
   bool TimeIsUp() const;
-  bool CannotFinish(int64_t rows_left, int64_t step) const;
+  bool CannotFinish(int64_t left, int64_t step) const;
   // The time at which publishing has to begin.
   absl::Duration AnswerAt() const;
   int Answered() const;
@@ -80,6 +88,7 @@ class DatasetPrediction {
   InferenceSpec spec_;
   InputSchema schema_;
   std::optional<ImageFields> image_;   // none: rows have no images
+  std::optional<VolumeInput> volume_;  // none: rows are no volumes
   std::optional<SeriesInput> series_;  // none: rows do not depend on earlier ones
   SampleShape shape_;
   std::shared_ptr<const Table> later_;  // of a forecast: history, and the rows to be predicted
@@ -87,11 +96,12 @@ class DatasetPrediction {
   FileIdentity data_;
   int64_t rows_ = 0;
   std::unique_ptr<RowsFile> rows_file_;
+  std::shared_ptr<const VolumeSet> volumes_;         // null: rows are no volumes
   std::vector<std::optional<MemberValues>> values_;  // [model]
   int64_t blocks_done_ = 0;
   absl::Duration step_cost_;  // duration of the last whole step
   int missing_ = 0;           // number of models that cannot answer
-  int64_t stand_in_ = 0;      // number of rows that get the mean answer instead of a model's
+  int64_t stand_in_ = 0;      // number of answers that are the mean answer instead of a model's
 
   int published_ = 0;  // number of members of the last Prediction
   absl::Duration published_at_;

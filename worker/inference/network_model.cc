@@ -14,6 +14,7 @@
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/data/image_source.h"
 #include "worker/data/text_source.h"
+#include "worker/data/volume_source.h"
 #include "worker/learner/rows_at_once.h"
 #include "worker/predict/predictor.h"
 #include "worker/train/training_spec.h"
@@ -79,10 +80,19 @@ absl::Status NetworkModel::CreateLearner(const std::string& state_dir) {
     options.shape.image = {image()->channels, image()->size, image()->size};
     rows_per_step_ = RowsAtOnce(options.model, options.shape, /*gpu=*/false);
   }
+  if (file_.volume.has_value()) {
+    if (!spec.patches.has_value()) return absl::DataLossError("the spec has no patches");
+    patch_ = spec.patches->size;
+    options.shape = ModelShape();  // the network sees voxels alone
+    options.shape.image = {file_.volume->channels, patch_[0], patch_[1], patch_[2]};
+    options.shape.outputs = file_.volume->values();
+  }
   options.objective = spec.objective;
   options.objective.class_weights.clear();  // they matter in training only
-  options.target_mean = encoder_.target_mean();
-  options.target_scale = encoder_.target_scale();
+  if (!file_.volume.has_value()) {
+    options.target_mean = encoder_.target_mean();
+    options.target_scale = encoder_.target_scale();
+  }
   options.optimizer = spec.optimizer;
   options.ema_decay = spec.ema_decay;
   options.averages = spec.swa > 0;
@@ -150,6 +160,12 @@ absl::StatusOr<std::vector<float>> NetworkModel::Forecast(std::shared_ptr<const 
       PredictTest(*learner_, RowEncoder(file_.encoder, std::move(later)), /*media=*/nullptr,
                   Weights::kBest, static_cast<int>(file_.input.outputs()), /*file=*/""));
   return std::move(answers.values);
+}
+
+absl::Status NetworkModel::PredictVolumes(std::shared_ptr<const VolumeSet> volumes,
+                                          const TakeValues& take) {
+  return learner_->PredictVolumes(Weights::kBest,
+                                  VolumeSource(std::move(volumes), Split::kTest, patch_), take);
 }
 
 }  // namespace traind

@@ -27,6 +27,8 @@ class NetworkModel final : public TrainedModel {
   absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                        absl::Span<float> out) override;
   absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> later) override;
+  absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> volumes,
+                              const TakeValues& take) override;
 
  private:
   explicit NetworkModel(ModelFile file) : TrainedModel(std::move(file)) {}
@@ -35,6 +37,7 @@ class NetworkModel final : public TrainedModel {
 
   std::unique_ptr<const Tokenizer> tokenizer_;  // null: rows have no texts
   int64_t max_tokens_ = 0;
+  Extent3 patch_{};  // of volumes
   std::string architecture_, optimizer_;
   std::unique_ptr<Learner> learner_;
 };

@@ -53,6 +53,7 @@ absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
   input.schema = std::move(file.input);
   input.has_images = !file.pixel_scale.mean.empty();
   input.image = std::move(file.image);
+  input.volume = std::move(file.volume);
   input.series = std::move(file.series);
   input.shape = file.encoder.shape;
   input.table_sha256 = std::move(file.table_sha256);

@@ -6,6 +6,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,10 +17,14 @@
 #include "common/data/table/folds.h"
 #include "common/data/table/series_input.h"
 #include "common/data/table/table.h"
+#include "common/data/volume/volume_input.h"
+#include "common/data/volume/volume_set.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/rows_file.h"
 
 namespace traind {
+
+using TakeValues = std::function<absl::Status(absl::Span<const float> values)>;
 
 // Threads: confined to one.
 class RowModel {
@@ -49,6 +54,13 @@ class RowModel {
   virtual absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> /*later*/) {
     return absl::InternalError("the model does not forecast");
   }
+  // Predicts test volumes, one after the other, and hands over their values in the order of voxels,
+  // [some voxels, volumes.values()]. Errors: those of `take`, too. REQUIRES: the model's input is
+  // volumes.
+  virtual absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> /*volumes*/,
+                                      const TakeValues& /*take*/) {
+    return absl::InternalError("the model predicts no volumes");
+  }
 };
 
 // The columns that a model reads, and what they belong to.
@@ -56,6 +68,7 @@ struct RowModelInput {
   InputSchema schema;
   ImageFields image;
   bool has_images = false;
+  std::optional<VolumeInput> volume;  // none: rows are no volumes
   std::optional<SeriesInput> series;
   SampleShape shape;  // of a forecast's samples
   std::string table_sha256;

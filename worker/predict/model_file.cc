@@ -25,6 +25,7 @@ using Json = nlohmann::json;
 constexpr int kFormat = 3;
 constexpr char kSmooth[] = "smooth", kClamp[] = "clamp";
 constexpr char kBodyName[] = "model";
+constexpr char kLargest[] = "largest";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
   return absl::StrCat(state_dir, "/", dir, "/", kModelFile);
@@ -78,6 +79,25 @@ LagState LagsFromJson(const Json& json) {
   json.at("scale").get_to(lags.scale);
   lags.known_ahead = json.value("known_ahead", lags.known_ahead);  // older files lack it
   return lags;
+}
+
+Json VolumeJson(const VolumeInput& volume) {
+  Json json = {
+      {"column", volume.column}, {"channels", volume.channels}, {"classes", volume.classes}};
+  if (volume.treatment.largest_component) json["components"] = kLargest;
+  if (volume.treatment.spacing.has_value()) json["spacing"] = *volume.treatment.spacing;
+  return json;
+}
+
+// Throws nlohmann's exceptions if the JSON is not as it was written.
+VolumeInput VolumeFromJson(const Json& json) {
+  VolumeInput volume;
+  json.at("column").get_to(volume.column);
+  json.at("channels").get_to(volume.channels);
+  json.at("classes").get_to(volume.classes);
+  volume.treatment.largest_component = json.value("components", "") == kLargest;
+  if (json.contains("spacing")) volume.treatment.spacing = json["spacing"].get<Spacing>();
+  return volume;
 }
 
 // Throws nlohmann's exceptions if the JSON is not as it was written.
@@ -140,13 +160,29 @@ absl::StatusOr<ModelFile> FileFromJson(const Json& json) {
     json["image"].at("inverse_scale").get_to(file.pixel_scale.inverse_scale);
     file.input.text_columns = {file.image.column};
   }
+  if (json.contains("volume")) {
+    file.volume = VolumeFromJson(json["volume"]);
+    file.input.text_columns = {file.volume->column};
+  }
   return file;
+}
+
+// What the resolved spec says about a kind of media; null: rows have none of it.
+Json MediaSection(const ModelFile& file, const char* kind) {
+  const Json spec = Json::parse(file.spec_json, nullptr, false);
+  return spec.is_object() ? spec.value(Json::json_pointer(absl::StrCat("/data/", kind)), Json())
+                          : Json();
+}
+
+absl::Status CheckVolume(const ModelFile& file) {
+  if (file.volume.has_value() || MediaSection(file, "volume").is_null()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "an older engine trained this model and stored no form of its volumes");
 }
 
 // Reads the images' size, channels and other fields from the spec; none if rows have no images.
 absl::Status ReadImageFields(ModelFile& file) {
-  const Json spec = Json::parse(file.spec_json, nullptr, false);
-  const Json section = spec.is_object() ? spec.value("/data/image"_json_pointer, Json()) : Json();
+  const Json section = MediaSection(file, "image");
   if (section.is_null() && file.pixel_scale.mean.empty()) return absl::OkStatus();
   if (file.pixel_scale.mean.empty()) {
     return absl::FailedPreconditionError(
@@ -154,6 +190,14 @@ absl::Status ReadImageFields(ModelFile& file) {
   }
   ASSIGN_OR_RETURN(file.image, ParseImageFields(section.dump()));
   return absl::OkStatus();
+}
+
+bool VolumeFits(const ModelFile& file) {
+  if (!file.volume.has_value()) return true;
+  const auto sound = [](double distance) { return std::isfinite(distance) && distance > 0; };
+  const std::optional<Spacing>& spacing = file.volume->treatment.spacing;
+  return file.volume->channels >= 1 && file.volume->channels <= kMostExtent &&
+         (!spacing.has_value() || std::all_of(spacing->begin(), spacing->end(), sound));
 }
 
 bool SeriesFit(const ModelFile& file) {
@@ -198,8 +242,9 @@ bool Fits(const ModelFile& file) {
     return false;
   }
   const size_t targets = file.encoder.target_mean.size();
-  return SeriesFit(file) && file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
-         file.encoder.shape.horizon >= 0 && targets == file.encoder.target_scale.size() &&
+  return SeriesFit(file) && VolumeFits(file) && file.input.outputs() > 0 &&
+         file.encoder.shape.window >= 1 && file.encoder.shape.horizon >= 0 &&
+         targets == file.encoder.target_scale.size() &&
          (file.input.classes.empty() ? targets == file.input.targets.size() : targets == 0);
 }
 
@@ -218,6 +263,7 @@ ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const Ta
   file.input = InputSchemaOf(schema);
   file.encoder = std::move(encoder);
   const auto spec = plain::FromJson<plain::JobSpec>(train.spec_json);
+  if (spec.ok() && spec->data.volume) file.volume.emplace().column = spec->data.volume->image;
   if (file.encoder.targets.empty() || !schema.ordered || !spec.ok()) return file;
   file.series = SeriesInput{spec->data.time.value_or(""), spec->data.series.value_or(""),
                             schema.series, StepOf(table)};
@@ -246,6 +292,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                      {"mean", file.pixel_scale.mean},
                      {"inverse_scale", file.pixel_scale.inverse_scale}};
   }
+  if (file.volume.has_value()) body["volume"] = VolumeJson(*file.volume);
   const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   return WriteFileDurably(PathOf(state_dir, dir), WithDigest(kBodyName, text));
 }
@@ -258,6 +305,7 @@ absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std:
     if (!read.ok()) return Damaged(path, read.status().message());
     ModelFile file = *std::move(read);
     RETURN_IF_ERROR(ReadImageFields(file));
+    RETURN_IF_ERROR(CheckVolume(file));
     if (!Fits(file)) return Damaged(path, "its parts are inconsistent");
     return file;
   } catch (const Json::exception& e) {

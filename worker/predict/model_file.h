@@ -13,6 +13,7 @@
 #include "common/data/image/image_fields.h"
 #include "common/data/table/feature_reader.h"
 #include "common/data/table/series_input.h"
+#include "common/data/volume/volume_input.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/lag_state.h"
 #include "worker/data/row_encoder.h"
@@ -35,6 +36,7 @@ struct ModelFile {
   PixelScale pixel_scale;             // [channels] of the images; empty: rows have none
   // The format of the images. Derived from the spec on reading.
   ImageFields image;
+  std::optional<VolumeInput> volume;  // none: rows are no volumes
 };
 
 // Returns the parts of the file that every model has. seed: the model's own; table: its fold's.
@@ -47,7 +49,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                             const ModelFile& file);
 
 // Errors: NotFound; DataLoss says how the file is damaged; FailedPrecondition: an older engine
-// wrote the file without the data that predicting images or later rows of a series needs.
+// wrote the file without the data that predicting images, volumes or later rows of a series needs.
 absl::StatusOr<ModelFile> ReadModelFile(const std::string& state_dir, const std::string& dir);
 
 }  // namespace traind

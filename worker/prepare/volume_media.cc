@@ -1,13 +1,11 @@
 #include "worker/prepare/volume_media.h"
 
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -24,29 +22,12 @@
 namespace traind {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Fraction of the training volumes that may be unreadable (one may be in any case).
 constexpr double kMostBadShare = 0.05;
 constexpr size_t kMostNamed = 5;
 constexpr float kNoMask = std::numeric_limits<float>::quiet_NaN();
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// Returns the path of the file that a manifest's field names. Links are resolved, and the
-// result must be below the manifest's folder.
-absl::StatusOr<std::string> Resolve(const std::string& root, absl::string_view field,
-                                    const std::string& manifest) {
-  std::error_code error;
-  ASSIGN_OR_RETURN(const std::string folder, RealUserFolder(root));
-  const fs::path named = fs::path(root) / std::string(field);
-  const fs::path resolved = fs::weakly_canonical(named, error);
-  if (error || field.empty() || !absl::StartsWith(resolved.string(), absl::StrCat(folder, "/"))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        manifest, ": '", field, "' is not a file below the folder of the table that names it"));
-  }
-  return resolved.string();
-}
 
 class VolumeMedia final : public RowMedia {
  public:
@@ -146,7 +127,7 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
     absl::StrAppend(&part.manifest, absl::StrJoin(out, ","), "\n");
     for (const size_t at : {image, mask}) {
       if (row < 0 || at >= fields.size() || IsMissing(fields[at])) continue;
-      ASSIGN_OR_RETURN(const std::string file, Resolve(part.root, fields[at], name));
+      ASSIGN_OR_RETURN(const std::string file, FileBelow(part.root, fields[at], name));
       const absl::StatusOr<FileDigest> digest = DigestFile(file);
       absl::StrAppend(&content_, digest.ok() ? digest->sha256 : "not there", "\n");
     }
@@ -162,9 +143,9 @@ absl::StatusOr<float> VolumeMedia::AddRow(VolumeSetWriter& writer, Split split,
                                           const std::vector<TextRows>& texts, size_t row) const {
   const Part& part = split == Split::kTrain ? train_ : test_;
   std::string mask;
-  ASSIGN_OR_RETURN(const std::string image, Resolve(part.root, texts[0][row], part.table.name));
+  ASSIGN_OR_RETURN(const std::string image, FileBelow(part.root, texts[0][row], part.table.name));
   if (!texts[1][row].empty()) {
-    ASSIGN_OR_RETURN(mask, Resolve(part.root, texts[1][row], part.table.name));
+    ASSIGN_OR_RETURN(mask, FileBelow(part.root, texts[1][row], part.table.name));
   } else if (split == Split::kTrain) {
     return absl::InvalidArgumentError(absl::StrCat(image, ": there is no mask"));
   }
@@ -212,7 +193,7 @@ VolumeTreatment VolumeMedia::TreatmentFor(TableRows& rows) const {
   std::vector<Spacing> spacings;
   for (size_t row = 0; row < rows.train_texts[0].ends.size(); ++row) {
     const absl::StatusOr<std::string> path =
-        Resolve(train_.root, rows.train_texts[0][row], train_.table.name);
+        FileBelow(train_.root, rows.train_texts[0][row], train_.table.name);
     if (!path.ok()) continue;
     const absl::StatusOr<std::unique_ptr<VolumeReader>> reader = OpenVolume(*path);
     if (!reader.ok()) continue;
@@ -242,7 +223,7 @@ absl::Status VolumeMedia::Add(const std::string& state_dir, const std::string& k
   }
   rows.schema.test_has_target = any_mask;
   if (!any_mask) rows.test_target.numbers.clear();
-  return writer->Commit();
+  return writer->Commit().status();
 }
 
 absl::Status VolumeMedia::CheckUnchanged() const {

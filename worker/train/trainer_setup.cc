@@ -77,6 +77,12 @@ void Trainer::SaveModelFile() {
   ModelFile file = ModelFileOf(train_, spec_.seed, *data_.table, data_.encoder->state());
   if (data_.tokenizer != nullptr) file.tokenizer = data_.tokenizer->Serialize();
   file.pixel_scale = data_.pixel_scale;
+  if (file.volume.has_value()) {
+    const VolumeSet& set = data_.volumes()->set();
+    file.volume->channels = set.channels();
+    file.volume->classes = set.classes();
+    file.volume->treatment = {set.spacing(), set.largest_component()};
+  }
   const absl::Status saved =
       WriteModelFile(train_.state_dir, AttemptDir(train_.job, train_.attempt), file);
   if (!saved.ok()) Warn(absl::StrCat("no later file can be predicted: ", saved.message()));

@@ -15,6 +15,7 @@
 #include "common/data/table/table.h"
 #include "common/data/volume/nifti_header.h"
 #include "common/data/volume/sliding_window.h"
+#include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_shape.h"
 
 namespace traind {
@@ -78,6 +79,8 @@ class VolumeSet {
   int64_t TestVoxels() const;
   // Whether an answer keeps only the largest connected component of each class.
   bool largest_component() const { return largest_component_; }
+  // Of all volumes, which were resampled to it. Sets of older engines do not tell it.
+  const std::optional<Spacing>& spacing() const { return spacing_; }
 
   // Reads a patch, [D, H, W, C]: (value - mean) / deviation, and 0 outside the volume.
   void ReadPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,
@@ -104,6 +107,7 @@ class VolumeSet {
   int64_t channels_ = 1;
   std::vector<std::string> classes_;
   bool largest_component_ = false;
+  std::optional<Spacing> spacing_;
   std::vector<StoredVolume> volumes_[2];
 };
 

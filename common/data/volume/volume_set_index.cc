@@ -114,6 +114,7 @@ std::string EncodeVolumeIndex(const VolumeIndex& index) {
   Json json = {{"train", Json::array()}, {"test", Json::array()}};
   if (!index.classes.empty()) json["class_names"] = index.classes;
   if (index.largest_component) json["components"] = "largest";
+  if (index.spacing.has_value()) json["spacing"] = *index.spacing;
   for (const StoredVolume& v : index.volumes[0]) json["train"].push_back(Encode(v, several));
   for (const StoredVolume& v : index.volumes[1]) json["test"].push_back(Encode(v, several));
   const std::string text = json.dump();
@@ -132,6 +133,7 @@ bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index) {
       index.classes = json["class_names"].get<std::vector<std::string>>();
     }
     index.largest_component = json.value("components", "") == "largest";
+    if (json.contains("spacing")) index.spacing = json["spacing"].get<Spacing>();
     for (const Json& item : json.at("train")) index.volumes[0].push_back(Decode(item));
     for (const Json& item : json.at("test")) index.volumes[1].push_back(Decode(item));
   } catch (const Json::exception&) {

@@ -73,9 +73,10 @@ absl::StatusOr<VolumeShape> GridOf(const std::string& path, const VolumeReader& 
 
 VolumeSetWriter::VolumeSetWriter(std::unique_ptr<DurableWriter> out,
                                  std::vector<std::string> classes, const VolumeTreatment& treatment)
-    : out_(std::move(out)), spacing_(treatment.spacing) {
+    : out_(std::move(out)) {
   index_.classes = std::move(classes);
   index_.largest_component = treatment.largest_component;
+  index_.spacing = treatment.spacing;
 }
 VolumeSetWriter::~VolumeSetWriter() = default;
 
@@ -105,8 +106,8 @@ absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string
   StoredVolume volume;
   volume.shape = volume.own = reader->shape();
   volume.geometry = reader->geometry();
-  if (spacing_.has_value()) {
-    ASSIGN_OR_RETURN(volume.shape, GridOf(image, *reader, *spacing_));
+  if (index_.spacing.has_value()) {
+    ASSIGN_OR_RETURN(volume.shape, GridOf(image, *reader, *index_.spacing));
   }
   if (volume.resampled()) reader = ResampledVolume(std::move(reader), volume.shape);
   volume.type = reader->type();
@@ -199,13 +200,13 @@ absl::StatusOr<std::unique_ptr<MaskReader>> VolumeSetWriter::OpenMask(
                           static_cast<int>(std::max<size_t>(1, index_.classes.size())));
 }
 
-absl::Status VolumeSetWriter::Commit() {
+absl::StatusOr<FileDigest> VolumeSetWriter::Commit() {
   const std::string index = EncodeVolumeIndex(index_);
   const uint64_t size = index.size();
   RETURN_IF_ERROR(out_->Append(index));
   RETURN_IF_ERROR(out_->Append({reinterpret_cast<const char*>(&size), sizeof size}));
   RETURN_IF_ERROR(out_->Append(kVolumeSetMagic));
-  return out_->Commit().status();
+  return out_->Commit();
 }
 
 }  // namespace traind

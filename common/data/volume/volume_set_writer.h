@@ -5,7 +5,6 @@
 #include <absl/status/statusor.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +32,7 @@ class VolumeSetWriter {
   // from the first volume's, or if the treatment needs a spacing that the image's file does not
   // tell.
   absl::StatusOr<StoredVolume> Add(Split split, const std::string& image, const std::string& mask);
-  absl::Status Commit();
+  absl::StatusOr<FileDigest> Commit();
 
  private:
   VolumeSetWriter(std::unique_ptr<DurableWriter> out, std::vector<std::string> classes,
@@ -46,7 +45,6 @@ class VolumeSetWriter {
                                                        const StoredVolume& volume) const;
 
   const std::unique_ptr<DurableWriter> out_;
-  const std::optional<Spacing> spacing_;
   VolumeIndex index_;
 };
 

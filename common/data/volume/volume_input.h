@@ -1,0 +1,24 @@
+// What a model reads of volumes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/data/volume/volume_treatment.h"
+
+namespace traind {
+
+struct VolumeInput {
+  std::string column;  // of the volumes' files
+  int64_t channels = 1;
+  std::vector<std::string> classes;  // as VolumeSet::classes()
+  VolumeTreatment treatment;
+
+  // As VolumeSet::values().
+  int64_t values() const {
+    return classes.size() > 1 ? static_cast<int64_t>(classes.size()) + 1 : 1;
+  }
+};
+
+}  // namespace traind

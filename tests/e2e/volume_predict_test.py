@@ -1,0 +1,85 @@
+"""Volumes that come later, predicted with the models of a Job."""
+import os
+import shutil
+
+from tests.cases import case, main
+from tests.e2e.harness import House, rows_of, sha256
+from tests.e2e.volumes import as_nifti, make_volumes, spec
+
+
+def trained(house, **changes):
+    job = house.wait(house.submit(spec(house, **changes))["id"], 100)
+    assert job["state"] == "SUCCEEDED", job
+    # All that prediction needs lies beside the checkpoints.
+    shutil.rmtree(os.path.join(house.state, "cache"))
+    os.remove(os.path.join(house.data, "train.csv"))
+    return job
+
+
+def predict(house, job, name, *arguments, code=0):
+    return house.json("predict", job["id"], "--data", os.path.join(house.data, name), *arguments, code=code)
+
+
+def masks_of(job):
+    folder = os.path.join(os.path.dirname(job["predictions"]["path"]), "masks")
+    return {name: sha256(os.path.join(folder, name)) for name in os.listdir(folder)}
+
+
+def short(house, **changes):
+    return {**spec(house)["train"], "epochs": 3, **changes}
+
+
+@case("A Job's own test volumes give its own masks again, byte by byte, of several classes and other spacings",
+      limit_s=200)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        for classes, volume, deeper in (
+                (2, {"classes": ["bright", "dark"]}, ()),
+                (1, {"components": "largest", "spacing": "auto"}, ("ct001", "ct003", "ct009"))):
+            make_volumes(house, classes=classes)
+            if deeper:
+                as_nifti(house, deeper)
+            data = {**spec(house)["data"], "volume": volume}
+            job = trained(house, data=data, train=short(house, epochs=5))
+            again = predict(house, job, "test.csv")
+            assert (again["state"], again["quality"]) == ("SUCCEEDED", job["quality"]), again
+            assert sha256(again["predictions"]["path"]) == job["predictions"]["sha256"], again
+            assert masks_of(again) == masks_of(job), (masks_of(again), masks_of(job))
+            assert again["scores"]["oof"] == job["scores"]["oof"], again["scores"]
+            attempts = os.path.join(house.results(again["id"]), "attempts")
+            left = [f for _, _, files in os.walk(attempts) for f in files]
+            assert not any(f.startswith("rows.bin") or f.endswith(".npy") for f in left), left
+            # A table of other names, without masks, and in another form.
+            house.write("later.csv", "id,image\nfirst,volumes/" + os.path.basename(
+                rows_of(os.path.join(house.data, "test.csv"))[1][1]) + "\n")
+            asked = {"api": "v1", "name": "later", "predict": {"from": job["id"], "data": "later.csv"},
+                     "predictions": {"masks": "tiff"}, "budget": {"time": "60s"}}
+            later = house.wait(house.submit(asked)["id"], 60)
+            assert list(masks_of(later)) == ["first.tiff"], masks_of(later)
+            table, own = rows_of(later["predictions"]["path"]), rows_of(job["predictions"]["path"])
+            assert table[1][0] == "first" and table[1][1:] == own[1][1:], (table, own)
+
+
+@case("What cannot be predicted is refused, or ends the Job, with its name", limit_s=150)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        job = trained(house, train=short(house))
+        house.write("other.csv", "id,picture\nfirst,volumes/ct008.npy\n")
+        result = house.cli("predict", job["id"], "--data", os.path.join(house.data, "other.csv"))
+        assert result.returncode != 0, result
+        assert "predict.data: the later file has no column 'image'" in result.stderr, result.stderr
+        result = house.cli("predict", job["id"], "--rows", os.path.join(house.data, "test.csv"))
+        assert result.returncode != 0 and "segments volumes" in result.stderr, result.stderr
+        os.truncate(os.path.join(house.data, "volumes", "ct009.npy"), 500)
+        failed = predict(house, job, "test.csv", code=1)
+        assert failed["end_reason"] == "DATA_ERROR" and "ct009.npy" in failed["end_message"], failed
+        for name, end in (("volumes/none.npy", "none.npy"), ("../outside.npy", "is not a file below the folder")):
+            house.write("later.csv", f"id,image\nfirst,{name}\n")
+            failed = predict(house, job, "later.csv", code=1)
+            assert failed["end_reason"] == "DATA_ERROR" and end in failed["end_message"], failed
+
+
+main()
