@@ -324,11 +324,10 @@ void ControlCore::Impl::EnterFinalizing(JobEntry& entry) {
   SetState(entry, JobState::kFinalizing);
 }
 
-// A first answer that is being written is waited for as long as it counts, as without it the Job
-// fails.
+// A Prediction that is being written is waited for as long as it counts: it may stand on disk by
+// then, and be the Job's first.
 absl::Time ControlCore::Impl::ConcludeAt(const JobEntry& entry) const {
-  const Job& job = entry.view();
-  return entry.publication.running && !HasAnswer(job) ? job.deadline : SettleAt(entry);
+  return entry.publication.running ? entry.view().deadline : SettleAt(entry);
 }
 
 void ControlCore::Impl::AdvanceFinalizing(JobEntry& entry) {

@@ -59,25 +59,29 @@ TEST(DeadlineTest, WhatStandsIsAdoptedWhenTheLastPublishDoesNotAnswer) {
   EXPECT_LE(job.finished_at, job.deadline);
 }
 
-TEST(DeadlineTest, AFirstAnswerThatIsBeingWrittenHasUntilTheDeadline) {
-  for (const bool answers : {true, false}) {
-    CoreHarness h;
-    h.Attach("w", 1);
-    const std::string id = h.SubmitJob(h.MakeJob("a"));
-    const int64_t prepare = h.AttemptOf(id, 0);
-    for (int i = 0; i < 58; ++i) {
-      h.Wait(absl::Seconds(1));
-      h.Step({WorkerHeartbeat{"w", h.session, {prepare}}});
+TEST(DeadlineTest, APredictionThatIsBeingWrittenHasUntilTheDeadline) {
+  for (const bool first : {true, false}) {
+    for (const bool answers : {true, false}) {
+      CoreHarness h;
+      h.Attach("w", 1);
+      const std::string id = h.SubmitJob(h.MakeJob("a"));
+      const int64_t prepare = h.AttemptOf(id, 0);
+      for (int i = 0; i < 58; ++i) {
+        h.Wait(absl::Seconds(1));
+        h.Step({WorkerHeartbeat{"w", h.session, {prepare}}});
+      }
+      h.Say(prepare, h.Table());
+      h.Say(prepare, facts::FloorReady{"prior", 0.5});
+      if (!first) h.Publish(id, Quality::kFloor);
+      h.Wait(h.Stored(id).deadline - absl::Milliseconds(50) - h.now);
+      EXPECT_EQ(h.State(id), JobState::kFinalizing);
+      if (answers) h.Publish(id, Quality::kFloor);
+      h.Wait(absl::Milliseconds(50));
+      const Job job = h.Stored(id);
+      EXPECT_EQ(job.state, first && !answers ? JobState::kFailed : JobState::kSucceeded);
+      EXPECT_EQ(job.prediction ? job.prediction->number : 0, (first ? 0 : 1) + (answers ? 1 : 0));
+      EXPECT_LE(job.finished_at, job.deadline);
     }
-    h.Say(prepare, h.Table());
-    h.Say(prepare, facts::FloorReady{"prior", 0.5});
-    h.Wait(h.Stored(id).deadline - absl::Milliseconds(50) - h.now);
-    EXPECT_EQ(h.State(id), JobState::kFinalizing);
-    if (answers) h.Publish(id, Quality::kFloor);
-    h.Wait(absl::Milliseconds(50));
-    const Job job = h.Stored(id);
-    EXPECT_EQ(job.state, answers ? JobState::kSucceeded : JobState::kFailed);
-    EXPECT_LE(job.finished_at, job.deadline);
   }
 }
 
