@@ -196,6 +196,28 @@ TEST(DeadlineTest, MissedWhileTraindWasAwayItCountsFromThePrediction) {
   EXPECT_EQ(job.end_reason, JobEndReason::kBudgetReached);
 }
 
+TEST(DeadlineTest, AFoldThatIsDoneButWasNotPublishedInTimeIsNamed) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t first = h.AttemptOf(id, 1);
+  h.FinishFold(id, 0);
+  h.FinishFold(id, 1);  // its Prediction is lost
+  h.now = h.Stored(id).deadline + absl::Minutes(5);
+  h.Crash();
+  PublishedPrediction prediction =
+      h.Prediction(9, Quality::kDegraded, h.Stored(id).deadline - absl::Seconds(50));
+  prediction.members = {MemberOf(first, h.Saved(true, true))};
+  h.Step({Published{id, prediction, true}});
+  const Job job = h.Stored(id);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.prediction->quality, Quality::kDegraded);
+  ASSERT_FALSE(job.decisions.empty());
+  EXPECT_EQ(job.decisions.back().rule, DecisionRule::kB8);
+  EXPECT_EQ(job.decisions.back().from, "fold 1 with all epochs");
+}
+
 TEST(DeadlineTest, UnaskedPredictionsAreNoAnswer) {
   CoreHarness h;
   h.Attach("w", 1);
