@@ -129,4 +129,8 @@ absl::StatusOr<plain::JobSpec> SpecOfTrial(plain::JobSpec spec, int trial) {
 
 int64_t PatchMultiple(int64_t unet_levels) { return int64_t{1} << (unet_levels - 1); }
 
+bool IsPatchExtent(size_t axis, int64_t extent, int64_t unet_levels) {
+  return (axis == 0 && extent == 1) || extent % PatchMultiple(unet_levels) == 0;
+}
+
 }  // namespace traind

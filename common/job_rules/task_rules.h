@@ -67,7 +67,9 @@ absl::StatusOr<plain::JobSpec> SpecOfTrial(plain::JobSpec spec, int trial);
 // Whether a network takes a window of time steps one after the other.
 bool IsSequential(absl::string_view network);
 
-// The extents of patches are multiples of this.
+// The extents of patches are multiples of this, except that they may be one slice deep.
 int64_t PatchMultiple(int64_t unet_levels);
+// Whether a patch may have that extent along an axis; 0: depth.
+bool IsPatchExtent(size_t axis, int64_t extent, int64_t unet_levels);
 
 }  // namespace traind

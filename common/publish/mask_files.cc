@@ -47,11 +47,16 @@ MaskForm MaskFormOf(const std::string& name, const VolumeSet& set) {
   if (name == "npy") return MaskForm::kNpy;
   if (name == "tiff") return MaskForm::kTiff;
   if (name == "nifti") return MaskForm::kNifti;
+  if (name == "png") return MaskForm::kPng;
   const auto volumes = set.volumes(Split::kTest);
-  const bool nifti = std::all_of(volumes.begin(), volumes.end(), [](const StoredVolume& volume) {
-    return volume.geometry.has_value();
-  });
-  return nifti ? MaskForm::kNifti : MaskForm::kNpy;
+  const auto all = [volumes](const auto& is) {
+    return std::all_of(volumes.begin(), volumes.end(), is);
+  };
+  if (all([](const StoredVolume& volume) { return volume.geometry.has_value(); })) {
+    return MaskForm::kNifti;
+  }
+  return all([](const StoredVolume& volume) { return volume.picture; }) ? MaskForm::kPng
+                                                                        : MaskForm::kNpy;
 }
 
 absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
@@ -78,10 +83,11 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
   size_t begin = 0;
   for (size_t row = 0; row < volumes.size(); ++row) {
     const VolumeShape& shape = volumes[row].own;
-    files.names.push_back(absl::StrCat(kMasksDir, "/", names[row], MaskEnding(form)));
+    const MaskForm of_volume = form == MaskForm::kPng && shape.depth > 1 ? MaskForm::kNpy : form;
+    files.names.push_back(absl::StrCat(kMasksDir, "/", names[row], MaskEnding(of_volume)));
     ASSIGN_OR_RETURN(const std::unique_ptr<MaskWriter> writer,
-                     MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), form, shape,
-                                        volumes[row].geometry.value_or(NiftiGeometry())));
+                     MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), of_volume,
+                                        shape, volumes[row].geometry.value_or(NiftiGeometry())));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
     RETURN_IF_ERROR(ReadAnswer(set, volumes[row], values, begin,
                                [&](int64_t, absl::Span<const uint8_t> labels) {

@@ -16,7 +16,7 @@
 namespace traind {
 
 struct MaskFiles {
-  // masks/<id>.npy, .tiff or .nii.gz, in the order of the test volumes.
+  // masks/<id>.npy, .tiff, .nii.gz or .png, in the order of the test volumes.
   std::vector<std::string> names;
   // [test volumes][1, or 1 + classes]: the foreground's share of the voxels and, with several
   // classes, each class's share.
@@ -28,7 +28,7 @@ struct MaskFiles {
 std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t rows);
 
 // Returns the form that is asked for by its name in the spec. Empty: that of the test volumes if
-// all of them are NIfTI, else NPY.
+// all of them are NIfTI, PNG if all are images, else NPY.
 MaskForm MaskFormOf(const std::string& name, const VolumeSet& set);
 
 // Hands over the mask of a test volume (AnswerMask). values: [voxels of all test volumes,
@@ -37,8 +37,8 @@ MaskForm MaskFormOf(const std::string& name, const VolumeSet& set);
 absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
                         const JoinedValues& values, size_t begin, AnswerMask::Take take);
 
-// Writes the mask of each test volume into `folder`. values: as for ReadAnswer. Errors: those of
-// DurableWriter.
+// Writes the mask of each test volume into `folder`; NPY stands in for PNG where a volume has
+// several slices. values: as for ReadAnswer. Errors: those of DurableWriter.
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
                                      const JoinedValues& values);

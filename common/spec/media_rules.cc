@@ -185,7 +185,8 @@ void CheckVolumes(const v1::JobSpec& spec, const Add& add) {
   const int64_t levels = spec.model().unet3d().levels() > 0 ? spec.model().unet3d().levels()
                                                             : plain::Unet3dSpec().levels;
   for (int i = 0; i < size.size(); ++i) {
-    if (levels < 1 || levels > 5 || size[i] % PatchMultiple(levels) == 0) continue;
+    if (levels < 1 || levels > 5 || IsPatchExtent(static_cast<size_t>(i), size[i], levels))
+      continue;
     add(absl::StrCat("train.patches.size[", i, "]"),
         absl::StrCat("'", size[i], "' is no multiple of ", PatchMultiple(levels), ", which ",
                      levels, " levels need"));

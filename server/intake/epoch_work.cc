@@ -90,11 +90,15 @@ EpochWork OfImages(const v1::JobSpec& spec, const DataFile& train, const MediaLo
 
 EpochWork OfVolumes(const v1::JobSpec& spec, const DataFile& train, const MediaLoad& media) {
   const v1::Unet3dSpec& unet = spec.model().unet3d();
+  const auto& size = spec.train().patches().size();
   double voxels = 1;
-  for (const int extent : spec.train().patches().size()) voxels *= extent;
+  for (const int extent : size) voxels *= extent;
+  // Patches of images are one slice deep (VolumeSet::PatchOf).
+  const bool flat = media.images || (size.size() > 0 && size[0] == 1);
+  if (flat && size.size() > 0) voxels /= size[0];
   const double volumes = static_cast<double>(media.files) / (1 + kMasksPerVolume);
   return {static_cast<double>(train.bytes), volumes * spec.train().patches().per_volume(),
-          Unet3dMultiplications(voxels, /*channels=*/1, unet.base(), unet.levels()),
+          Unet3dMultiplications(voxels, /*channels=*/1, unet.base(), unet.levels(), flat ? 2 : 3),
           std::exp2(unet.mirror_size())};
 }
 

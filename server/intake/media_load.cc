@@ -65,6 +65,7 @@ MediaLoad CountFolder(const std::string& folder) {
     }
   }
   load.bytes = sizes.BytesOf(load.files);
+  load.images = load.files > 0;
   return load;
 }
 
@@ -95,6 +96,7 @@ MediaLoad CountTable(const DataFile& table, const std::vector<std::string>& colu
   CsvReader reader(bytes, name, DelimiterOf(bytes, name));
   SizeSample sizes;
   int64_t files = 0;
+  bool images = true;
   size_t begin = 0, end = 0;  // of complete rows after the header
   for (bool is_header = true;; is_header = false) {
     const absl::StatusOr<bool> more = reader.Next();
@@ -108,6 +110,7 @@ MediaLoad CountTable(const DataFile& table, const std::vector<std::string>& colu
     for (const size_t at : places) {
       if (is_header || at >= reader.fields().size() || reader.fields()[at].empty()) continue;
       ++files;
+      images = images && HasImageName(reader.fields()[at]);
       if (!sizes.full() && IsBelow(reader.fields()[at])) {
         sizes.Add(absl::StrCat(root, reader.fields()[at]));
       }
@@ -119,6 +122,7 @@ MediaLoad CountTable(const DataFile& table, const std::vector<std::string>& colu
   MediaLoad load;
   load.files = std::min(kMostNames, static_cast<int64_t>(static_cast<double>(files) * parts + 0.5));
   load.bytes = sizes.BytesOf(load.files);
+  load.images = images && files > 0;
   return load;
 }
 

@@ -14,6 +14,7 @@ namespace traind {
 struct MediaLoad {
   int64_t files = 0;
   int64_t bytes = 0;
+  bool images = false;  // the names of all files are those of images
 };
 
 // Counts the files of a folder of images (columns are then ignored), or those that a table names in

@@ -1,6 +1,7 @@
 #include "server/plan/speed_guess.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace traind {
 namespace {
@@ -46,15 +47,15 @@ double CnnMultiplications(double size, double width, absl::Span<const int32_t> b
   return count * kConvolutions * kTaps * width * width * size * size;
 }
 
-double Unet3dMultiplications(double voxels, double channels, double base, int levels) {
-  constexpr double kTaps = 27;
+double Unet3dMultiplications(double voxels, double channels, double base, int levels, int axes) {
+  const double taps = std::pow(3, axes);
   double sum = 0, in = channels, out = base;
   for (int level = 0; level < levels; ++level) {
     const double down = in * out + out * out;
     // On the way up the level's own answers and those from below come together.
     const double up = level + 1 < levels ? 2 * out * out + out * out : 0;
-    sum += kTaps * voxels * (down + up);
-    voxels /= 8;
+    sum += taps * voxels * (down + up);
+    voxels /= std::exp2(axes);
     in = out;
     out *= 2;
   }

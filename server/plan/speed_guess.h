@@ -21,8 +21,8 @@ double TransformerMultiplications(double steps, double width, double feedforward
                                   bool plain);
 // blocks: of each stage; a stage has twice the channels of the one before, at half the size.
 double CnnMultiplications(double size, double width, absl::Span<const int32_t> blocks);
-// voxels: of a patch.
-double Unet3dMultiplications(double voxels, double channels, double base, int levels);
+// voxels: of a patch. axes: along which its kernels reach, 3, or 2 for patches of one slice.
+double Unet3dMultiplications(double voxels, double channels, double base, int levels, int axes);
 
 // The work of an epoch over all training rows of a Job.
 struct EpochWork {

@@ -9,23 +9,30 @@ SIZE = 12
 CLASSES = ("across", "down", "slanted")
 
 
-def png(pixels):
-    """A file of 8-bit grey pixels, [SIZE, SIZE]."""
+def png(pixels, channels=1):
+    """A file of 8-bit pixels: lists of values, one list for each line; grey, or with three channels colour."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     lines = b"".join(b"\0" + bytes(line) for line in pixels)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", SIZE, SIZE, 8, 0, 0, 0, 0))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", len(pixels[0]) // channels, len(pixels), 8,
+                                                                  {1: 0, 3: 2}[channels], 0, 0, 0))
             + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
 
 
 def read_png(path):
-    """The pixels of a file that png() made."""
+    """The pixels of a grey file without filters, as png() and traind write them."""
     with open(path, "rb") as f:
         data = f.read()
-    begin = data.index(b"IDAT") + 4
-    size = struct.unpack(">I", data[begin - 8:begin - 4])[0]
-    lines = zlib.decompress(data[begin:begin + size])
-    return [list(lines[y * (SIZE + 1) + 1:(y + 1) * (SIZE + 1)]) for y in range(SIZE)]
+    width, height, bits, colour = struct.unpack_from(">IIBB", data, 16)
+    assert (bits, colour) == (8, 0), (bits, colour)
+    packed, at = b"", 8
+    while at < len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        packed += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    lines = zlib.decompress(packed)
+    assert set(lines[::width + 1]) == {0}, "lines have filters"
+    return [list(lines[y * (width + 1) + 1:(y + 1) * (width + 1)]) for y in range(height)]
 
 
 def npy(dtype, shape, values):

@@ -19,19 +19,22 @@ LEARNING_RATE, MAX_NORM = 1e-3, 5.0
 
 
 class UNet3D(nn.Module):
+    conv, up_conv, pool = nn.Conv3d, nn.ConvTranspose3d, staticmethod(F.max_pool3d)
+
     def __init__(self, channels, base, levels, outputs=1, norm=nn.BatchNorm3d, deep=False):
         super().__init__()
+        conv = self.conv
 
         def block(i, o):
-            return nn.Sequential(nn.Conv3d(i, o, 3, padding=1, bias=False), norm(o, affine=True), nn.ReLU(),
-                                 nn.Conv3d(o, o, 3, padding=1, bias=False), norm(o, affine=True), nn.ReLU())
+            return nn.Sequential(conv(i, o, 3, padding=1, bias=False), norm(o, affine=True), nn.ReLU(),
+                                 conv(o, o, 3, padding=1, bias=False), norm(o, affine=True), nn.ReLU())
         ch = [base * 2 ** k for k in range(levels)]
         self.down = nn.ModuleList([block(channels if k == 0 else ch[k - 1], ch[k]) for k in range(levels)])
-        self.up = nn.ModuleList([nn.ConvTranspose3d(ch[k + 1], ch[k], 2, stride=2) for k in range(levels - 1)])
+        self.up = nn.ModuleList([self.up_conv(ch[k + 1], ch[k], 2, stride=2) for k in range(levels - 1)])
         self.dec = nn.ModuleList([block(2 * ch[k], ch[k]) for k in range(levels - 1)])
-        self.out = nn.Conv3d(base, outputs, 1)
+        self.out = conv(base, outputs, 1)
         if deep:  # an output of each further level on the way up
-            self.deep = nn.ModuleDict({str(k): nn.Conv3d(ch[k], outputs, 1) for k in range(1, levels - 1)})
+            self.deep = nn.ModuleDict({str(k): conv(ch[k], outputs, 1) for k in range(1, levels - 1)})
         for m in self.modules():
             if isinstance(m, norm):  # 1 and 0 would hide swapped parameters
                 nn.init.uniform_(m.weight, 0.5, 1.5)
@@ -40,7 +43,7 @@ class UNet3D(nn.Module):
     def forward(self, x):
         s = []
         for k, b in enumerate(self.down):
-            x = b(x if k == 0 else F.max_pool3d(x, 2))
+            x = b(x if k == 0 else self.pool(x, 2))
             s.append(x)
         deep = []
         for k in range(len(self.up) - 1, -1, -1):
@@ -52,7 +55,7 @@ class UNet3D(nn.Module):
 
 def dice_bce(logit, m):
     p = torch.sigmoid(logit)
-    d = (1, 2, 3, 4)
+    d = tuple(range(1, logit.dim()))
     dice = 1 - ((2 * (p * m).sum(d) + 1) / (p.sum(d) + m.sum(d) + 1)).mean()
     return dice + F.binary_cross_entropy_with_logits(logit, m)
 

@@ -81,10 +81,9 @@ absl::Status NetworkModel::CreateLearner(const std::string& state_dir) {
     rows_per_step_ = RowsAtOnce(options.model, options.shape, /*gpu=*/false);
   }
   if (file_.volume.has_value()) {
-    if (!spec.patches.has_value()) return absl::DataLossError("the spec has no patches");
-    patch_ = spec.patches->size;
+    const Extent3& patch = file_.volume->patch;
     options.shape = ModelShape();  // the network sees voxels alone
-    options.shape.image = {file_.volume->channels, patch_[0], patch_[1], patch_[2]};
+    options.shape.image = {file_.volume->channels, patch[0], patch[1], patch[2]};
     options.shape.outputs = file_.volume->values();
   }
   options.objective = spec.objective;
@@ -164,8 +163,8 @@ absl::StatusOr<std::vector<float>> NetworkModel::Forecast(std::shared_ptr<const 
 
 absl::Status NetworkModel::PredictVolumes(std::shared_ptr<const VolumeSet> volumes,
                                           const TakeValues& take) {
-  return learner_->PredictVolumes(Weights::kBest,
-                                  VolumeSource(std::move(volumes), Split::kTest, patch_), take);
+  return learner_->PredictVolumes(
+      Weights::kBest, VolumeSource(std::move(volumes), Split::kTest, file_.volume->patch), take);
 }
 
 }  // namespace traind

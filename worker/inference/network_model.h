@@ -37,7 +37,6 @@ class NetworkModel final : public TrainedModel {
 
   std::unique_ptr<const Tokenizer> tokenizer_;  // null: rows have no texts
   int64_t max_tokens_ = 0;
-  Extent3 patch_{};  // of volumes
   std::string architecture_, optimizer_;
   std::unique_ptr<Learner> learner_;
 };

@@ -82,8 +82,10 @@ LagState LagsFromJson(const Json& json) {
 }
 
 Json VolumeJson(const VolumeInput& volume) {
-  Json json = {
-      {"column", volume.column}, {"channels", volume.channels}, {"classes", volume.classes}};
+  Json json = {{"column", volume.column},
+               {"channels", volume.channels},
+               {"patch", volume.patch},
+               {"classes", volume.classes}};
   if (volume.treatment.largest_component) json["components"] = kLargest;
   if (volume.treatment.spacing.has_value()) json["spacing"] = *volume.treatment.spacing;
   return json;
@@ -94,6 +96,7 @@ VolumeInput VolumeFromJson(const Json& json) {
   VolumeInput volume;
   json.at("column").get_to(volume.column);
   json.at("channels").get_to(volume.channels);
+  json.at("patch").get_to(volume.patch);
   json.at("classes").get_to(volume.classes);
   volume.treatment.largest_component = json.value("components", "") == kLargest;
   if (json.contains("spacing")) volume.treatment.spacing = json["spacing"].get<Spacing>();
@@ -196,7 +199,10 @@ bool VolumeFits(const ModelFile& file) {
   if (!file.volume.has_value()) return true;
   const auto sound = [](double distance) { return std::isfinite(distance) && distance > 0; };
   const std::optional<Spacing>& spacing = file.volume->treatment.spacing;
-  return file.volume->channels >= 1 && file.volume->channels <= kMostExtent &&
+  const Extent3& patch = file.volume->patch;
+  return std::all_of(patch.begin(), patch.end(),
+                     [](int64_t extent) { return extent >= 1 && extent <= kMostExtent; }) &&
+         file.volume->channels >= 1 && file.volume->channels <= kMostExtent &&
          (!spacing.has_value() || std::all_of(spacing->begin(), spacing->end(), sound));
 }
 

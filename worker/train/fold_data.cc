@@ -95,9 +95,9 @@ absl::Status OpenVolumes(const std::string& path, const PatchSpec& patches, Fold
   if (static_cast<int>(std::max<size_t>(1, set->classes().size())) != patches.classes) {
     return absl::DataLossError(absl::StrCat(path, " has masks of other classes"));
   }
-  data.media =
-      std::make_shared<const VolumeSource>(set, Split::kTrain, patches.size, patches.changes);
-  data.test_media = std::make_shared<const VolumeSource>(set, Split::kTest, patches.size);
+  const Extent3 patch = set->PatchOf(patches.size);
+  data.media = std::make_shared<const VolumeSource>(set, Split::kTrain, patch, patches.changes);
+  data.test_media = std::make_shared<const VolumeSource>(set, Split::kTest, patch);
   data.patches = patches.per_volume;
   std::vector<int32_t> training;
   for (int64_t i = 0; i < data.patches; ++i) {

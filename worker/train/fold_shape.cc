@@ -59,7 +59,7 @@ absl::StatusOr<FoldShape> ShapeOfFold(const std::string& state_dir, const std::s
   FoldShape result;
   if (spec.patches.has_value()) {
     ASSIGN_OR_RETURN(const auto volumes, VolumeSet::Open(in_state(VolumesOfTable(table))));
-    const Extent3& patch = spec.patches->size;
+    const Extent3 patch = volumes->PatchOf(spec.patches->size);
     result.shape.image = {volumes->channels(), patch[0], patch[1], patch[2]};
     return result;
   }

@@ -82,6 +82,7 @@ void Trainer::SaveModelFile() {
     file.volume->channels = set.channels();
     file.volume->classes = set.classes();
     file.volume->treatment = {set.spacing(), set.largest_component()};
+    file.volume->patch = data_.volumes()->patch();
   }
   const absl::Status saved =
       WriteModelFile(train_.state_dir, AttemptDir(train_.job, train_.attempt), file);

@@ -153,11 +153,14 @@ absl::Status TakePatches(const plain::JobSpec& json, TrainingSpec& spec) {
   const plain::PatchSpec from = json.train->patches.value_or(plain::PatchSpec());
   PatchSpec& patches = spec.patches.emplace();
   patches.changes = ChangesOf(json.train->augment.value_or(plain::AugmentSpec()));
-  const int64_t multiple = PatchMultiple(json.model.unet3d.value_or(plain::Unet3dSpec()).levels);
-  if (from.size.size() != patches.size.size() ||
-      absl::c_any_of(from.size, [&](int64_t extent) { return extent % multiple != 0; })) {
-    return WrongField("train.patches.size",
-                      absl::StrCat("depth, height and width, multiples of ", multiple));
+  const int64_t levels = json.model.unet3d.value_or(plain::Unet3dSpec()).levels;
+  bool fit = from.size.size() == patches.size.size();
+  for (size_t axis = 0; axis < from.size.size(); ++axis) {
+    fit = fit && IsPatchExtent(axis, from.size[axis], levels);
+  }
+  if (!fit) {
+    return WrongField("train.patches.size", absl::StrCat("depth, height and width, multiples of ",
+                                                         PatchMultiple(levels)));
   }
   absl::c_copy(from.size, patches.size.begin());
   patches.per_volume = from.per_volume;

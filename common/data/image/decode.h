@@ -36,4 +36,9 @@ absl::StatusOr<Image> DecodeImage(absl::string_view bytes, const DecodeOptions& 
 absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes, const DecodeOptions& options);
 absl::StatusOr<Image> DecodePng(absl::string_view bytes);
 
+// Decodes a PNG whose pixels are numbers of classes: grey values and indices of a palette as the
+// file has them, of 1 to 8 bits. Colours keep their three channels. InvalidArgument: as
+// DecodeImage; also pixels of 16 bits.
+absl::StatusOr<Image> DecodePngLabels(absl::string_view bytes);
+
 }  // namespace traind

@@ -17,6 +17,7 @@ constexpr char kCut[] = "cut";
 // The state that libpng's callbacks see.
 struct Reader {
   absl::string_view rest;
+  bool labels = false;  // pixels keep the file's numbers
   char message[128] = "";
 };
 
@@ -45,9 +46,16 @@ bool Decode(png_structp png, png_infop info, absl::Status& size, std::vector<png
   image.width = png_get_image_width(png, info);
   size = CheckImageSize(image.height, image.width);
   if (!size.ok()) return false;
-  png_set_palette_to_rgb(png);
-  if (png_get_color_type(png, info) != PNG_COLOR_TYPE_PALETTE) png_set_expand_gray_1_2_4_to_8(png);
-  png_set_strip_16(png);
+  if (static_cast<Reader*>(png_get_io_ptr(png))->labels) {
+    if (png_get_bit_depth(png, info) > 8) png_error(png, "16 bits a pixel, where labels have 8");
+    png_set_packing(png);
+  } else {
+    png_set_palette_to_rgb(png);
+    if (png_get_color_type(png, info) != PNG_COLOR_TYPE_PALETTE) {
+      png_set_expand_gray_1_2_4_to_8(png);
+    }
+    png_set_strip_16(png);
+  }
   png_set_strip_alpha(png);
   png_set_interlace_handling(png);
   png_read_update_info(png, info);
@@ -62,11 +70,10 @@ bool Decode(png_structp png, png_infop info, absl::Status& size, std::vector<png
   return true;
 }
 
-}  // namespace
-
-absl::StatusOr<Image> DecodePng(absl::string_view bytes) {
+absl::StatusOr<Image> DecodeAs(bool labels, absl::string_view bytes) {
   Reader reader;
   reader.rest = bytes;
+  reader.labels = labels;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, Fail, Ignore);
   if (png == nullptr) return absl::ResourceExhaustedError("libpng has no memory");
   png_infop info = png_create_info_struct(png);
@@ -87,6 +94,16 @@ absl::StatusOr<Image> DecodePng(absl::string_view bytes) {
     return absl::InvalidArgumentError("is a PNG file that is cut: its end is missing");
   }
   return absl::InvalidArgumentError(absl::StrCat("is a damaged PNG file: ", reader.message));
+}
+
+}  // namespace
+
+absl::StatusOr<Image> DecodePng(absl::string_view bytes) {
+  return DecodeAs(/*labels=*/false, bytes);
+}
+
+absl::StatusOr<Image> DecodePngLabels(absl::string_view bytes) {
+  return DecodeAs(/*labels=*/true, bytes);
 }
 
 }  // namespace traind

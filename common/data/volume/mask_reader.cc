@@ -8,7 +8,7 @@ namespace traind {
 
 absl::StatusOr<std::unique_ptr<MaskReader>> MaskReader::Open(const std::string& path,
                                                              const VolumeShape& of, int classes) {
-  ASSIGN_OR_RETURN(std::unique_ptr<VolumeReader> reader, OpenVolume(path));
+  ASSIGN_OR_RETURN(std::unique_ptr<VolumeReader> reader, OpenVolume(path, VolumeUse::kMask));
   VolumeShape wanted = of;
   wanted.channels = 1;
   if (reader->shape() != wanted) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/data/image/encode.h"
 #include "common/data/table/npy.h"
 
 namespace traind {
@@ -144,6 +145,21 @@ class TiffMask final : public MaskWriter {
   int64_t pages_ = 0;
 };
 
+class PngMask final : public MaskWriter {
+ public:
+  PngMask(std::unique_ptr<DurableWriter> out, const VolumeShape& shape)
+      : out_(std::move(out)), shape_(shape) {}
+  absl::Status Append(absl::Span<const uint8_t> slice) override {
+    ASSIGN_OR_RETURN(const std::string bytes, EncodePng(slice, shape_.height, shape_.width));
+    return out_->Append(bytes);
+  }
+  absl::StatusOr<FileDigest> Commit() override { return out_->Commit(); }
+
+ private:
+  const std::unique_ptr<DurableWriter> out_;
+  const VolumeShape shape_;
+};
+
 }  // namespace
 
 std::string MaskEnding(MaskForm form) {
@@ -152,6 +168,8 @@ std::string MaskEnding(MaskForm form) {
       return ".npy";
     case MaskForm::kTiff:
       return ".tiff";
+    case MaskForm::kPng:
+      return ".png";
     case MaskForm::kNifti:
       break;
   }
@@ -165,6 +183,9 @@ absl::StatusOr<std::unique_ptr<MaskWriter>> MaskWriter::Create(const std::string
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   if (form == MaskForm::kTiff) {
     return std::unique_ptr<MaskWriter>(std::make_unique<TiffMask>(std::move(out), shape));
+  }
+  if (form == MaskForm::kPng) {
+    return std::unique_ptr<MaskWriter>(std::make_unique<PngMask>(std::move(out), shape));
   }
   if (form == MaskForm::kNifti) {
     auto mask = std::make_unique<NiftiMask>(std::move(out));

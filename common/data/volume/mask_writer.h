@@ -15,17 +15,17 @@
 
 namespace traind {
 
-enum class MaskForm { kNpy, kTiff, kNifti };
+enum class MaskForm { kNpy, kTiff, kNifti, kPng };
 
 // The end of the name of a file of that form, with its dot.
 std::string MaskEnding(MaskForm form);
 
 // Writes a mask durably, slice by slice: uint8, 0 and 1, as an NPY array [D, H, W], as a TIFF with
-// a compressed page per slice, or as NIfTI packed by gzip. Threads: confined to one. Errors: those
-// of DurableWriter.
+// a compressed page per slice, as NIfTI packed by gzip, or as a PNG of a single slice. Threads:
+// confined to one. Errors: those of DurableWriter.
 class MaskWriter {
  public:
-  // geometry: what the header of a NIfTI file says of the room.
+  // geometry: what the header of a NIfTI file says of the room. REQUIRES: shape.depth is 1 for PNG.
   static absl::StatusOr<std::unique_ptr<MaskWriter>> Create(const std::string& path, MaskForm form,
                                                             const VolumeShape& shape,
                                                             const NiftiGeometry& geometry = {});

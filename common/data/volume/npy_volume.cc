@@ -117,17 +117,17 @@ class NpyVolume final : public VolumeReader {
     }
     if (header.fortran_order) return Wrong("in Fortran order; numpy.ascontiguousarray helps");
     const size_t dims = header.shape.size();
-    if (dims != 3 && dims != 4) {
+    if (dims < 2 || dims > 4) {
       return Wrong(absl::StrCat("an array of shape (", absl::StrJoin(header.shape, ", "),
-                                "), not (D, H, W) or (C, D, H, W)"));
+                                "), not (H, W), (D, H, W) or (C, D, H, W)"));
     }
     type_ = file_type_->voxel;
     data_begin_ = header.data_begin;
     const auto count = CountNpyValues(header, size - data_begin_,
                                       static_cast<uint64_t>(file_type_->bytes), path());
     if (!count.ok()) return absl::InvalidArgumentError(count.status().message());
-    const int64_t* extent = header.shape.data() + (dims - 3);
-    shape_ = {extent[0], extent[1], extent[2], dims == 4 ? header.shape[0] : 1};
+    const int64_t* const last = header.shape.data() + dims;
+    shape_ = {dims > 2 ? last[-3] : 1, last[-2], last[-1], dims == 4 ? header.shape[0] : 1};
     return absl::OkStatus();
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/volume/sliding_window.h"
 #include "common/data/volume/volume_treatment.h"
 
 namespace traind {
@@ -14,6 +15,7 @@ struct VolumeInput {
   int64_t channels = 1;
   std::vector<std::string> classes;  // as VolumeSet::classes()
   VolumeTreatment treatment;
+  Extent3 patch{};  // in which they are predicted
 
   // As VolumeSet::values().
   int64_t values() const {

@@ -12,6 +12,7 @@
 #include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/data/image/decode.h"
 
 namespace traind {
 namespace {
@@ -46,7 +47,7 @@ absl::Status VolumeReader::ReadSlice(int64_t z, absl::Span<float> out) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path) {
+absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path, VolumeUse use) {
   ASSIGN_OR_RETURN(const std::string first, FirstBytes(path));
   const auto begins = [&first](absl::string_view magic) {
     return absl::string_view(first).substr(0, magic.size()) == magic;
@@ -55,13 +56,14 @@ absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path
     if (begins("\x93NUMPY")) return OpenNpyVolume(path, /*archive=*/false);
     if (begins("PK")) return OpenNpyVolume(path, /*archive=*/true);
     if (begins("\x1f\x8b") || IsNifti(first)) return OpenNiftiVolume(path);
+    if (FormatOf(first) != ImageFormat::kUnknown) return OpenPictureVolume(path, use);
     // TIFF has version 42, BigTIFF 43, in either byte order.
     for (const char version : {'\x2a', '\x2b'}) {
       const char little[] = {'I', 'I', version, '\0'}, big[] = {'M', 'M', '\0', version};
       if (begins({little, 4}) || begins({big, 4})) return OpenTiffVolume(path);
     }
-    return absl::StatusOr<std::unique_ptr<VolumeReader>>(
-        absl::InvalidArgumentError(absl::StrCat(path, ": neither NPY, NPZ, TIFF nor NIfTI")));
+    return absl::StatusOr<std::unique_ptr<VolumeReader>>(absl::InvalidArgumentError(
+        absl::StrCat(path, ": neither NPY, NPZ, TIFF, NIfTI, PNG nor JPEG")));
   }();
   if (!reader.ok()) return reader;
   const VolumeShape& shape = (*reader)->shape();

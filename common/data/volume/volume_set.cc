@@ -117,6 +117,12 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
   return std::shared_ptr<const VolumeSet>(set);
 }
 
+Extent3 VolumeSet::PatchOf(Extent3 asked) const {
+  const auto flat = [](const StoredVolume& volume) { return volume.shape.depth == 1; };
+  if (std::all_of(volumes_[0].begin(), volumes_[0].end(), flat)) asked[0] = 1;
+  return asked;
+}
+
 int64_t VolumeSet::TestVoxels() const {
   int64_t voxels = 0;
   for (const StoredVolume& volume : volumes_[1]) voxels += volume.shape.voxels();

@@ -38,6 +38,7 @@ struct StoredVolume {
   float mean = 0, deviation = 1;     // of all values; deviation is 1 for a constant volume
   float least = 0, most = 0;
   std::optional<NiftiGeometry> geometry;  // of a NIfTI file
+  bool picture = false;                   // of a PNG or JPEG file
   // The grid of the file, on which masks are answered and scored. The rest is about the resampled
   // volume (data.volume.spacing).
   VolumeShape own;
@@ -81,6 +82,9 @@ class VolumeSet {
   bool largest_component() const { return largest_component_; }
   // Of all volumes, which were resampled to it. Sets of older engines do not tell it.
   const std::optional<Spacing>& spacing() const { return spacing_; }
+  // Returns the extent of the patches that are learnt where `asked` is asked for: one slice deep
+  // where no training volume is deeper.
+  Extent3 PatchOf(Extent3 asked) const;
 
   // Reads a patch, [D, H, W, C]: (value - mean) / deviation, and 0 outside the volume.
   void ReadPatch(const StoredVolume& volume, const Extent3& begin, const Extent3& extent,

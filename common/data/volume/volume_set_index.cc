@@ -53,6 +53,7 @@ Json Encode(const StoredVolume& v, bool several) {
     json["own"] = {v.own.depth, v.own.height, v.own.width};
     json["own_mask"] = v.own_mask_at;
   }
+  if (v.picture) json["picture"] = true;
   if (v.geometry.has_value()) {
     const NiftiGeometry& g = *v.geometry;
     json["nifti"] = {{"pixdim", g.pixdim},         {"xyzt_units", g.xyzt_units},
@@ -85,6 +86,7 @@ StoredVolume Decode(const Json& json) {
   }
   v.least = json.at("range").at(0).get<float>();
   v.most = json.at("range").at(1).get<float>();
+  v.picture = json.value("picture", false);
   if (json.contains("nifti")) {
     const Json& g = json["nifti"];
     v.geometry = {g.at("pixdim"),     g.at("xyzt_units"), g.at("qform_code"),

@@ -106,6 +106,7 @@ absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string
   StoredVolume volume;
   volume.shape = volume.own = reader->shape();
   volume.geometry = reader->geometry();
+  volume.picture = reader->picture();
   if (index_.spacing.has_value()) {
     ASSIGN_OR_RETURN(volume.shape, GridOf(image, *reader, *index_.spacing));
   }

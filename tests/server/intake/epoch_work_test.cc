@@ -94,6 +94,15 @@ TEST(EpochWorkTest, EachMirroredAxisDoublesThePassesOfVolumes) {
   EXPECT_EQ(EpochWorkOf(spec, Table(), {1000, 0}).views, 8);
 }
 
+TEST(EpochWorkTest, PatchesOfImagesAreOneSliceDeep) {
+  const v1::JobSpec spec = SpecWith("unet3d");
+  v1::JobSpec flat = spec;
+  flat.mutable_train()->mutable_patches()->set_size(0, 1);
+  const double of_images = EpochWorkOf(spec, Table(), {1000, 0, true}).multiplications;
+  EXPECT_EQ(of_images, EpochWorkOf(flat, Table(), {1000, 0}).multiplications);
+  EXPECT_LT(of_images, EpochWorkOf(spec, Table(), {1000, 0}).multiplications / 16);
+}
+
 TEST(EpochWorkTest, AnEpochOfTreesIsAHundredthOfTheRounds) {
   v1::JobSpec spec = SpecWith("lightgbm");
   const EpochWork usual = EpochWorkOf(spec, Table(), {});

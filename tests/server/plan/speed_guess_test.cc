@@ -17,10 +17,12 @@ TEST(SpeedGuessTest, CountsTheProductsOfEachKindOfNetwork) {
             TransformerMultiplications(9, 8, 16, 1, true));
   EXPECT_EQ(CnnMultiplications(16, 8, std::vector<int32_t>{1}), 2 * 9 * 8 * 8 * 16 * 16);
   EXPECT_EQ(CnnMultiplications(16, 8, std::vector<int32_t>{1, 2}), 3 * 2 * 9 * 8 * 8 * 16 * 16);
-  EXPECT_EQ(Unet3dMultiplications(64, 1, 4, 1), 27 * 64 * (1 * 4 + 4 * 4));
+  EXPECT_EQ(Unet3dMultiplications(64, 1, 4, 1, 3), 27 * 64 * (1 * 4 + 4 * 4));
   // Two levels: the first also on the way up, the second on an eighth of the voxels.
-  EXPECT_EQ(Unet3dMultiplications(64, 1, 4, 2),
+  EXPECT_EQ(Unet3dMultiplications(64, 1, 4, 2, 3),
             27 * 64 * (1 * 4 + 4 * 4 + 8 * 4 + 4 * 4) + 27 * 8 * (4 * 8 + 8 * 8));
+  EXPECT_EQ(Unet3dMultiplications(64, 1, 4, 2, 2),
+            9 * 64 * (1 * 4 + 4 * 4 + 8 * 4 + 4 * 4) + 9 * 16 * (4 * 8 + 8 * 8));
 }
 
 TEST(SpeedGuessTest, AnEpochTakesLongerWithMoreBytesSamplesOrProducts) {

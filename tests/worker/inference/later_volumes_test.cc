@@ -92,7 +92,8 @@ ModelFile ModelOfVolumes() {
   file.input.targets = {"foreground"};
   file.encoder.target_mean = {0};
   file.encoder.target_scale = {1};
-  file.volume = VolumeInput{"scan", 2, {"bright", "dark"}, {Spacing{2.5, 0.5, 0.75}, true}};
+  file.volume =
+      VolumeInput{"scan", 2, {"bright", "dark"}, {Spacing{2.5, 0.5, 0.75}, true}, {1, 64, 32}};
   return file;
 }
 
@@ -105,6 +106,7 @@ TEST_F(LaterVolumesTest, AModelTellsWhatItReads) {
   EXPECT_EQ(file->volume->channels, 2);
   EXPECT_EQ(file->volume->values(), 3);
   EXPECT_TRUE(file->volume->treatment.largest_component);
+  EXPECT_EQ(file->volume->patch, (Extent3{1, 64, 32}));
   EXPECT_EQ(file->volume->treatment.spacing, (Spacing{2.5, 0.5, 0.75}));
 }
 
@@ -115,6 +117,10 @@ TEST_F(LaterVolumesTest, AModelOfAnOlderEngineOrADamagedOneIsRefused) {
   EXPECT_EQ(ReadModelFile(dir_, ".").status().code(), absl::StatusCode::kFailedPrecondition);
   file = ModelOfVolumes();
   file.volume->channels = 0;
+  ASSERT_TRUE(WriteModelFile(dir_, ".", file).ok());
+  EXPECT_EQ(ReadModelFile(dir_, ".").status().code(), absl::StatusCode::kDataLoss);
+  file = ModelOfVolumes();
+  file.volume->patch[2] = 0;
   ASSERT_TRUE(WriteModelFile(dir_, ".", file).ok());
   EXPECT_EQ(ReadModelFile(dir_, ".").status().code(), absl::StatusCode::kDataLoss);
   file = ModelOfVolumes();

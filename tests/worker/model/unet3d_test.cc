@@ -1,5 +1,5 @@
-// The U-Net against PyTorch, step by step (tests/golden/unet3d_golden.py, unet3d_classes_golden.py
-// and unet3d_instance_golden.py).
+// The U-Net against PyTorch, step by step (tests/golden/unet3d_golden.py, unet3d_classes_golden.py,
+// unet3d_instance_golden.py and unet2d_golden.py).
 #include <absl/types/span.h>
 #include <gtest/gtest.h>
 
@@ -31,22 +31,24 @@ int64_t Mirrored(int64_t voxel, const std::array<bool, 3>& mirror) {
 class GoldenPatches final : public MediaSource {
  public:
   // mirror: the axes along which they are mirrored.
-  GoldenPatches(const Golden& golden, int64_t channels, std::array<bool, 3> mirror = {})
+  GoldenPatches(const Golden& golden, const std::vector<int64_t>& shape,
+                std::array<bool, 3> mirror = {})
       : values_(golden.Floats("in.volumes")),
         masks_(golden.Floats("in.masks")),
-        channels_(channels),
+        shape_(shape),
         mirror_(mirror) {}
 
   absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
     const auto count = static_cast<int64_t>(request.rows.size());
-    out.shape = {count, 8, 8, 12, channels_};
-    out.target_shape = {count, 1, 8, 8, 12};
+    const int64_t channels = shape_[0];
+    out.shape = {count, shape_[1], shape_[2], shape_[3], channels};
+    out.target_shape = {count, 1, shape_[1], shape_[2], shape_[3]};
     out.values.clear();
     out.target.clear();
     for (const int32_t row : request.rows) {
       for (int64_t voxel = 0; voxel < kVoxels; ++voxel) {
         const int64_t i = row * kVoxels + Mirrored(voxel, mirror_);
-        for (int64_t c = 0; c < channels_; ++c) {
+        for (int64_t c = 0; c < channels; ++c) {
           out.values.push_back(values_[static_cast<size_t>(i * 2 + c)]);
         }
         out.target.push_back(masks_[static_cast<size_t>(i)]);
@@ -57,7 +59,7 @@ class GoldenPatches final : public MediaSource {
 
  private:
   const std::vector<float> values_, masks_;  // [rows, D, H, W, 2], [rows, D, H, W]
-  const int64_t channels_;
+  const std::vector<int64_t> shape_;         // channels, D, H, W
   const std::array<bool, 3> mirror_;
 };
 
@@ -66,8 +68,14 @@ struct Case {
   int64_t channels, base, levels;
   int64_t classes = 1;
   bool instance = false, deep = false;
+  bool flat = false;  // patches are one slice deep
 
+  std::vector<int64_t> shape() const {  // channels, D, H, W
+    if (flat) return {channels, 1, 24, 32};
+    return {channels, 8, 8, 12};
+  }
   std::string file() const {
+    if (flat) return "unet2d.safetensors";
     if (instance) return "unet3d_instance.safetensors";
     return classes == 1 ? "unet3d.safetensors" : "unet3d_classes.safetensors";
   }
@@ -85,12 +93,12 @@ std::unique_ptr<Learner> GoldenLearner(const Golden& golden, const Case& run,
   options.model.unet3d->deep_supervision = run.deep;
   options.model.unet3d->mirror = answers_mirrored;
   options.paths.handwritten_backward = loops;
-  options.shape.image = {run.channels, 8, 8, 12};
+  options.shape.image = run.shape();
   options.shape.outputs = run.classes == 1 ? 1 : run.classes + 1;
   options.objective.loss = run.classes == 1 ? LossKind::kDiceBce : LossKind::kDiceCe;
   LearnerData data;
   data.rows.rows = kSteps * kBatch;
-  data.rows.media = std::make_shared<GoldenPatches>(golden, run.channels, patches_mirrored);
+  data.rows.media = std::make_shared<GoldenPatches>(golden, run.shape(), patches_mirrored);
   data.values.assign(static_cast<size_t>(kSteps * kBatch * options.shape.outputs), 0.0f);
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status().ToString();
@@ -218,7 +226,9 @@ INSTANTIATE_TEST_SUITE_P(Runs, Unet3dTest,
                                          Case{"three_classes", 1, 4, 2, 3},
                                          Case{"instance", 1, 4, 3, 1, true},
                                          Case{"instance_channels", 2, 3, 2, 1, true},
-                                         Case{"supervised", 1, 4, 3, 1, true, true}),
+                                         Case{"supervised", 1, 4, 3, 1, true, true},
+                                         Case{"flat", 2, 4, 3, 1, false, false, true},
+                                         Case{"flat_supervised", 1, 3, 3, 1, true, true, true}),
                          [](const auto& run) { return run.param.name; });
 
 }  // namespace

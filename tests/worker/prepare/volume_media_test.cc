@@ -240,7 +240,7 @@ TEST_F(VolumeMediaTest, AVolumeThatCannotBeReadIsLeftOutAndNamed) {
   EXPECT_EQ(ready.train_rows, 5);
   ASSERT_EQ(ready.warnings.size(), 1u);
   EXPECT_THAT(ready.warnings[0], HasSubstr("1 of 6 volumes are left out"));
-  EXPECT_THAT(ready.warnings[0], HasSubstr("v/2.npy: neither NPY, NPZ, TIFF nor NIfTI"));
+  EXPECT_THAT(ready.warnings[0], HasSubstr("v/2.npy: neither NPY, NPZ, TIFF, NIfTI, PNG nor JPEG"));
   Put("v/3_mask.npy", NpyHeaderText("|u1", kShape) + std::string(60, '\3'));
   EXPECT_THAT(Failure(Spec()), HasSubstr("DATA_ERROR: train.csv: 2 of 6 volumes are left out"));
 }

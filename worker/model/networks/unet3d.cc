@@ -1,8 +1,11 @@
 #include "worker/model/networks/unet3d.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/conv3d.h>
+#include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/conv_transpose3d.h>
+#include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/max_pool3d.h>
 #include <absl/strings/str_cat.h>
 
@@ -24,6 +27,20 @@ struct PassMode {
   bool loops = true;  // see NormAddAct
 };
 
+// What all blocks of a network share.
+struct BlockForm {
+  int64_t axes = 3;  // 2: of a volume that is one slice deep
+  bool instance = false;
+
+  // The shape of a kernel that is `extent` long along each axis.
+  std::vector<int64_t> Kernel(int64_t first, int64_t second, int64_t extent) const {
+    std::vector<int64_t> shape = {first, second};
+    shape.resize(static_cast<size_t>(2 + axes), extent);
+    return shape;
+  }
+  int64_t KernelSize(int64_t extent) const { return extent * extent * (axes == 3 ? extent : 1); }
+};
+
 // Initial values are those of torch.nn's convolutions: uniform within 1 / sqrt(fan_in).
 Initial ConvolutionStart(int64_t fan_in) {
   return {Initial::Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(fan_in)), -1};
@@ -31,13 +48,14 @@ Initial ConvolutionStart(int64_t fan_in) {
 
 // A convolution, its norm and a ReLU.
 struct Unit {
-  Unit(const std::string& name, int first, int64_t in, int64_t out, bool by_instance,
+  Unit(const std::string& name, int first, int64_t in, int64_t out, const BlockForm& form,
        Parameters& parameters)
-      : instance(by_instance) {
+      : instance(form.instance) {
     const auto named = [&](int offset, const char* what) {
       return absl::StrCat(name, ".", first + offset, ".", what);
     };
-    weight = parameters.Declare(named(0, "weight"), {out, in, 3, 3, 3}, ConvolutionStart(27 * in));
+    weight = parameters.Declare(named(0, "weight"), form.Kernel(out, in, 3),
+                                ConvolutionStart(form.KernelSize(3) * in));
     norm_weight = parameters.Declare(named(1, "weight"), {out}, {Initial::Kind::kConstant, 1, -1});
     norm_bias = parameters.Declare(named(1, "bias"), {out}, {Initial::Kind::kConstant, 0, -1});
     if (instance) return;
@@ -49,7 +67,8 @@ struct Unit {
                      const PassMode& mode) const {
     // With a single channel the memory order of the output is ambiguous, so it is set here.
     const at::Tensor y = Convolve(x, weights[weight], {}, {/*stride=*/1, /*padding=*/1})
-                             .contiguous(at::MemoryFormat::ChannelsLast3d);
+                             .contiguous(x.dim() == 5 ? at::MemoryFormat::ChannelsLast3d
+                                                      : at::MemoryFormat::ChannelsLast);
     if (instance) {
       return InstanceNormAct(weights[norm_weight], weights[norm_bias], y, /*relu=*/true,
                              mode.loops);
@@ -70,10 +89,9 @@ struct Unit {
 };
 
 struct LevelBlock {
-  LevelBlock(const std::string& name, int64_t in, int64_t out, bool instance,
+  LevelBlock(const std::string& name, int64_t in, int64_t out, const BlockForm& form,
              Parameters& parameters)
-      : first(name, 0, in, out, instance, parameters),
-        second(name, 3, out, out, instance, parameters) {}
+      : first(name, 0, in, out, form, parameters), second(name, 3, out, out, form, parameters) {}
 
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const at::Tensor& x,
                      const PassMode& mode) const {
@@ -95,13 +113,13 @@ struct Affine {
 class Unet3d final : public Model {
  public:
   Unet3d(const plain::Unet3dSpec& spec, const ModelShape& shape, Parameters& parameters)
-      : mirrored_(MirroredDims(spec.mirror)) {
+      : form_{shape.image[1] == 1 ? 2 : 3, spec.norm == "instance"},
+        mirrored_(MirroredDims(spec.mirror)) {
     const int64_t base = spec.base, levels = spec.levels;
-    const bool instance = spec.norm == "instance";
     const auto channels = [base](int64_t level) { return base << level; };
     for (int64_t k = 0; k < levels; ++k) {
       down_.emplace_back(absl::StrCat("down.", k), k == 0 ? shape.image[0] : channels(k - 1),
-                         channels(k), instance, parameters);
+                         channels(k), form_, parameters);
     }
     const auto affine = [&](const std::string& name, std::vector<int64_t> weight, int64_t bias,
                             const Initial& start) -> Affine {
@@ -109,17 +127,17 @@ class Unet3d final : public Model {
               parameters.Declare(absl::StrCat(name, ".bias"), {bias}, start)};
     };
     for (int64_t k = 0; k + 1 < levels; ++k) {
-      up_.push_back(affine(absl::StrCat("up.", k), {channels(k + 1), channels(k), 2, 2, 2},
-                           channels(k), ConvolutionStart(8 * channels(k))));
+      up_.push_back(affine(absl::StrCat("up.", k), form_.Kernel(channels(k + 1), channels(k), 2),
+                           channels(k), ConvolutionStart(form_.KernelSize(2) * channels(k))));
     }
     for (int64_t k = 0; k + 1 < levels; ++k) {
-      decode_.emplace_back(absl::StrCat("dec.", k), 2 * channels(k), channels(k), instance,
+      decode_.emplace_back(absl::StrCat("dec.", k), 2 * channels(k), channels(k), form_,
                            parameters);
     }
     const int64_t heads = spec.deep_supervision ? std::max<int64_t>(1, levels - 1) : 1;
     for (int64_t k = 0; k < heads; ++k) {
       heads_.push_back(affine(k == 0 ? "out" : absl::StrCat("deep.", k),
-                              {shape.outputs, channels(k), 1, 1, 1}, shape.outputs,
+                              form_.Kernel(shape.outputs, channels(k), 1), shape.outputs,
                               ConvolutionStart(channels(k))));
     }
   }
@@ -169,14 +187,17 @@ class Unet3d final : public Model {
   }
 
   at::Tensor Head(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& level) const {
-    return at::conv3d(level, weights[heads_[k].weight], weights[heads_[k].bias]);
+    const at::Tensor &weight = weights[heads_[k].weight], &bias = weights[heads_[k].bias];
+    return form_.axes == 3 ? at::conv3d(level, weight, bias)
+                           : at::conv2d(level, weight, bias).unsqueeze(2);
   }
 
   // Returns the features of each level on the way up, largest extent first, the lowest one being
-  // the end of the way down. image: [B, C, D, H, W].
+  // the end of the way down. image: [B, C, D, H, W]; with two axes D is 1, and no level has it.
   std::vector<at::Tensor> Levels(const std::vector<at::Tensor>& weights, const at::Tensor& image,
                                  bool training) const {
     const PassMode mode{training, loops_};
+    const at::Tensor seen = form_.axes == 3 ? image : image.squeeze(2);
     std::vector<at::Tensor> levels;
     const auto run = [&](const Part& part, const std::vector<size_t>& used,
                          std::vector<at::Tensor> inputs) {
@@ -186,7 +207,7 @@ class Unet3d final : public Model {
     for (size_t k = 0; k < down_.size(); ++k) {
       levels.push_back(run(
           [this, k, mode](const auto& own, const auto& in) { return Down(k, own, in[0], mode); },
-          down_[k].Places(), {k == 0 ? image : levels.back()}));
+          down_[k].Places(), {k == 0 ? seen : levels.back()}));
     }
     for (size_t k = up_.size(); k-- > 0;) {
       std::vector<size_t> used = decode_[k].Places();
@@ -203,18 +224,24 @@ class Unet3d final : public Model {
   // above: the output of the level above; for the first level the volume itself.
   at::Tensor Down(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& above,
                   const PassMode& mode) const {
-    return down_[k].Forward(weights, k == 0 ? above : at::max_pool3d(above, 2), mode);
+    const at::Tensor pooled = k == 0            ? above
+                              : form_.axes == 3 ? at::max_pool3d(above, 2)
+                                                : at::max_pool2d(above, 2);
+    return down_[k].Forward(weights, pooled, mode);
   }
 
   // level: the output of this level on the way down; below: the output of the
   // level below on the way up.
   at::Tensor Up(size_t k, const std::vector<at::Tensor>& weights, const at::Tensor& level,
                 const at::Tensor& below, const PassMode& mode) const {
-    const at::Tensor from_below =
-        at::conv_transpose3d(below, weights[up_[k].weight], weights[up_[k].bias], /*stride=*/2);
+    const at::Tensor &weight = weights[up_[k].weight], &bias = weights[up_[k].bias];
+    const at::Tensor from_below = form_.axes == 3
+                                      ? at::conv_transpose3d(below, weight, bias, /*stride=*/2)
+                                      : at::conv_transpose2d(below, weight, bias, /*stride=*/2);
     return decode_[k].Forward(weights, at::cat({from_below, level}, 1), mode);
   }
 
+  const BlockForm form_;
   std::vector<LevelBlock> down_, decode_;  // [levels], [levels - 1], largest extent first
   std::vector<Affine> up_;
   std::vector<Affine> heads_;  // [1]; with deep supervision one for each level on the way up

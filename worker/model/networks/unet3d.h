@@ -11,6 +11,8 @@ namespace traind {
 // level halves the extent and doubles the channels; on the way up the level's own answer stands
 // beside what comes from below. Extents are multiples of 2^(levels - 1). With
 // deep_supervision each further level on the way up has an output in training, too.
+// Of patches that are one slice deep the network is the U-Net of images (Ronneberger et al. 2015):
+// its kernels have no first extent.
 // Parameters, by PyTorch's names:
 // down.<k>.<0|3>.weight [out, in, 3, 3, 3], down.<k>.<1|4>.{weight, bias}, those of a batch norm
 // also {running_mean,running_var}, up.<k>.{weight,bias} [in, out, 2, 2, 2], dec.<k>.* as down,

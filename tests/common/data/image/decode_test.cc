@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "common/data/image/encode.h"
 
 namespace traind {
 namespace {
@@ -184,6 +185,44 @@ TEST(DecodeTest, ADamagedPngIsRefused) {
   std::string bytes = Bytes("rgb.png");
   bytes[bytes.size() / 2] ^= 0x10;
   EXPECT_TRUE(absl::StrContains(ErrorOf(bytes), "is a damaged PNG file: "));
+}
+
+TEST(DecodeTest, LabelsAreTheNumbersOfTheFile) {
+  const std::string palette = Bytes("palette.png"), bits = Bytes("bits.png");
+  const auto indices = DecodePngLabels(palette), colours = DecodePng(palette);
+  ASSERT_TRUE(indices.ok() && colours.ok()) << indices.status();
+  ASSERT_EQ(indices->channels, 1);
+  const size_t table = palette.find("PLTE") + 4;
+  for (size_t i = 0; i < indices->pixels.size(); ++i) {
+    for (size_t c = 0; c < 3; ++c) {
+      EXPECT_EQ(static_cast<uint8_t>(palette[table + 3 * indices->pixels[i] + c]),
+                colours->pixels[3 * i + c]);
+    }
+  }
+  const auto values = DecodePngLabels(bits), greys = DecodePng(bits);
+  ASSERT_TRUE(values.ok() && greys.ok()) << values.status();
+  const int bits_a_pixel = bits[24], most = (1 << bits_a_pixel) - 1;
+  ASSERT_LT(bits_a_pixel, 8);
+  for (size_t i = 0; i < values->pixels.size(); ++i) {
+    EXPECT_EQ(values->pixels[i] * (255 / most), greys->pixels[i]);
+  }
+  EXPECT_EQ(DecodePngLabels(Bytes("grey.png"))->pixels, DecodePng(Bytes("grey.png"))->pixels);
+  EXPECT_EQ(DecodePngLabels(Bytes("rgb.png"))->channels, 3);
+  EXPECT_TRUE(absl::StrContains(DecodePngLabels(Bytes("deep.png")).status().message(),
+                                "16 bits a pixel, where labels have 8"));
+}
+
+TEST(EncodeTest, WhatWasWrittenIsRead) {
+  std::vector<uint8_t> pixels(7 * 300);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i % 251);
+  const auto bytes = EncodePng(pixels, 7, 300);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const auto image = DecodePng(*bytes);
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->height, 7);
+  EXPECT_EQ(image->width, 300);
+  EXPECT_EQ(image->channels, 1);
+  EXPECT_EQ(image->pixels, pixels);
 }
 
 TEST(DecodeTest, WhatIsNoImageIsSaid) {

@@ -90,6 +90,20 @@ TEST(MaskWriterTest, WhatWasWrittenIsRead) {
   }
 }
 
+TEST(MaskWriterTest, APngOfOneSliceIsReadAsItsNumbers) {
+  const VolumeShape shape{1, 10, 12, 1};
+  std::vector<uint8_t> mask(120);
+  for (size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<uint8_t>(i % 3);
+  const std::string path = absl::StrCat(testing::TempDir(), "/mask", MaskEnding(MaskForm::kPng));
+  auto writer = MaskWriter::Create(path, MaskForm::kPng, shape);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(mask).ok());
+  ASSERT_TRUE((*writer)->Commit().ok());
+  const auto read = ReadMask(path, shape, 2);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, mask);
+}
+
 // The bytes of version 1 are those that nibabel writes, but for what it does not tell.
 TEST(MaskWriterTest, AHeaderOfNiftiSaysWhereTheVolumeLies) {
   const std::string golden = *ReadFile(GoldenPath("mask.nii"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/durable_file.h"
+#include "common/data/image/decode.h"
 #include "common/data/table/npy.h"
 
 namespace traind {
@@ -114,16 +115,43 @@ TEST(VolumeReaderTest, ADamagedNiftiFileIsRefused) {
   ExpectRefused(Cut("array_i2.nii", 200), "not a complete NIfTI file");
 }
 
+std::string Image(const std::string& name) {
+  return absl::StrCat("tests/common/data/image/golden/", name);
+}
+
+TEST(VolumeReaderTest, AnImageIsAVolumeOfOneSlice) {
+  const auto flat = OpenVolume(GoldenPath("flat.npy"));
+  ASSERT_TRUE(flat.ok()) << flat.status();
+  EXPECT_EQ((*flat)->shape(), (VolumeShape{1, 10, 12, 1}));
+  EXPECT_FALSE((*flat)->picture());
+  for (const char* name : {"rgb.png", "colour.jpg"}) {
+    const auto colour = OpenVolume(Image(name));
+    ASSERT_TRUE(colour.ok()) << colour.status();
+    EXPECT_TRUE((*colour)->picture());
+    EXPECT_EQ((*colour)->shape().depth, 1);
+    EXPECT_EQ((*colour)->shape().channels, 3);
+    EXPECT_EQ((*colour)->type(), VoxelType::kUint8);
+  }
+  const auto image = DecodePng(*ReadFile(Image("rgb.png")));
+  EXPECT_EQ(*ReadAll(Image("rgb.png")),
+            std::vector<float>(image->pixels.begin(), image->pixels.end()));
+  // The palette of a mask is not looked up.
+  EXPECT_EQ((*OpenVolume(Image("palette.png")))->shape().channels, 3);
+  EXPECT_EQ((*OpenVolume(Image("palette.png"), VolumeUse::kMask))->shape().channels, 1);
+  const std::string cut = absl::StrCat(testing::TempDir(), "/cut.png");
+  ASSERT_TRUE(WriteFileDurably(cut, ReadFile(Image("rgb.png"))->substr(0, 90)).ok());
+  ExpectRefused(cut, "cut.png is a PNG file that is cut");
+}
+
 TEST(VolumeReaderTest, WhatIsWrongIsSaidWithItsPlace) {
   ExpectRefused(GoldenPath("complex.nii"), "NIfTI's data type 32;");
   ExpectRefused(GoldenPath("pair.hdr"), "the header of a pair of files (.hdr, .img)");
   ExpectRefused(GoldenPath("sizes.tif"), "page 1 is 5 x 12 x 1 uint16, the first 10 x 12 x 1");
   ExpectRefused(GoldenPath("fortran.npy"), "Fortran order");
-  ExpectRefused(GoldenPath("flat.npy"), "(10, 12), not (D, H, W)");
   ExpectRefused(GoldenPath("complex.npy"), "voxels of type <c8");
   ExpectRefused(GoldenPath("nan.npy"), "the voxel at z 2, y 3, x 4 is not a number");
   ExpectRefused(GoldenPath("nan.tif"), "the voxel at z 2, y 3, x 4 is not a number");
-  ExpectRefused(GoldenPath("make_volumes.py"), "neither NPY, NPZ, TIFF nor NIfTI");
+  ExpectRefused(GoldenPath("make_volumes.py"), "neither NPY, NPZ, TIFF, NIfTI, PNG nor JPEG");
   EXPECT_EQ(OpenVolume(GoldenPath("none.npy")).status().code(), absl::StatusCode::kNotFound);
 }
 
