@@ -250,10 +250,9 @@ void ControlCore::Impl::NoteUnpublished(JobEntry& entry) {
     const Task& task = job.tasks[i];
     if (IsExtra(task) || task.state != TaskState::kDone) continue;
     const PublishedPrediction& answer = *job.prediction;
-    const auto found =
-        std::find_if(answer.members.begin(), answer.members.end(), [&task](const Member& member) {
-          return !IsExtra(member) && member.fold == task.fold;
-        });
+    const auto found = std::find_if(
+        answer.members.begin(), answer.members.end(),
+        [&task](const Member& member) { return !IsExtra(member) && member.fold == task.fold; });
     const bool left_out = std::count(answer.left_out.begin(), answer.left_out.end(), task.fold) > 0;
     const bool stale = found == answer.members.end() ? !left_out : !found->complete;
     if (task.member && stale) folds.push_back(task.fold);
