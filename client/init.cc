@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
+#include "common/data/image/image_folder.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/decimal_commas.h"
 #include "common/data/table/number.h"
@@ -33,6 +35,7 @@ constexpr size_t kSampleBytes = 1 << 20;
 constexpr size_t kMostSeen = 1000;      // different values of a column that are remembered
 constexpr size_t kMostClasses = 20;     // of whole numbers
 constexpr size_t kTextCharacters = 40;  // a column with more in the mean holds texts
+constexpr size_t kFilesLookedAt = 20;   // of a column that may name files
 
 // The facts about a column in the sample.
 struct Column {
@@ -132,6 +135,45 @@ struct Guess {
   std::string why;
 };
 
+// Whether a column names files below the folder: so do all values that are looked at.
+bool NamesFiles(const Column& column, const std::string& folder) {
+  if (column.IsNumber() || column.seen.empty()) return false;
+  size_t left = kFilesLookedAt;
+  for (const std::string& name : column.seen) {
+    if (left-- == 0) break;
+    std::error_code error;
+    if (name[0] == '/' || !fs::is_regular_file(fs::path(folder) / name, error)) return false;
+  }
+  return true;
+}
+
+// The columns that name files: of images, or of volumes or images with their masks.
+struct MediaColumns {
+  std::string image, mask;  // empty: there is none
+  bool images = false;      // the files are JPEG or PNG by their names
+};
+
+MediaColumns FindMedia(const Sample& train, const std::string& folder) {
+  MediaColumns found;
+  const Column* of_image = nullptr;
+  for (const Column& column : train.columns) {
+    if (!NamesFiles(column, folder)) continue;
+    const std::string name = absl::AsciiStrToLower(column.name);
+    const bool mask = absl::StrContains(name, "mask") || absl::StrContains(name, "label") ||
+                      absl::StrContains(name, "seg");
+    if (found.mask.empty() && (mask || of_image != nullptr)) {
+      found.mask = column.name;
+    } else if (of_image == nullptr) {
+      of_image = &column;
+    }
+  }
+  if (of_image == nullptr) return MediaColumns();
+  found.image = of_image->name;
+  found.images = std::all_of(of_image->seen.begin(), of_image->seen.end(), HasImageName);
+  if (found.mask.empty() && !found.images) return MediaColumns();
+  return found;
+}
+
 Guess GuessTarget(const Sample& train, const Sample* test) {
   if (test != nullptr) {
     std::vector<std::string> lacking;
@@ -192,10 +234,12 @@ std::string JobName(const std::string& path) {
 constexpr char kHead[] =
     "# Written by trainctl init. Every field: trainctl explain; one of them: trainctl explain "
     "train.epochs\napi: v1\n";
-constexpr char kTail[] =
+constexpr char kModels[] =
     R"(# model: auto                 # several kinds are tried; or lightgbm: {}, mlp: {hidden: [256, 256]}, ...
 # train: {epochs: 40}         # at most; folds stop earlier where they get no better
-budget: {time: 60s}           # an answer is there within seconds, and gets better until then
+)";
+constexpr char kEnd[] =
+    R"(budget: {time: 60s}           # an answer is there within seconds, and gets better until then
 output: predictions.csv       # copied there by submit --wait or --follow
 )";
 
@@ -205,8 +249,44 @@ std::string Line(const std::string& text, const std::string& comment) {
                       comment, "\n");
 }
 
+// The lines that name the files and say how many rows they have.
+std::string FileLines(const InitArguments& init, const std::string& folder, const Sample& train,
+                      const Sample* test) {
+  std::string text = Line(absl::StrCat("  train: ", Quoted(PathFrom(folder, init.data))),
+                          absl::StrCat(train.rows, " rows", train.whole ? "" : " were looked at",
+                                       ", ", train.columns.size(), " columns"));
+  if (test == nullptr) return text + Line("  # test: test.csv", "the rows to predict");
+  return text + Line(absl::StrCat("  test: ", Quoted(PathFrom(folder, init.test))),
+                     absl::StrCat(test->rows, " rows", test->whole ? "" : " were looked at"));
+}
+
+// The line of the id; empty: there is none.
+std::string IdLine(const Sample& train, const std::string& target, const Sample* test) {
+  const std::string id = GuessId(train, target);
+  if (id.empty() || (test != nullptr && test->Find(id) == nullptr)) return "";
+  return Line(absl::StrCat("  id: ", Quoted(id)), "names the rows of predictions.csv");
+}
+
+// For volumes or images with masks.
+std::string MaskSpec(const InitArguments& init, const std::string& folder, const Sample& train,
+                     const MediaColumns& media, const Sample* test) {
+  std::string text = absl::StrCat(kHead, "name: ", Quoted(JobName(init.data)), "\ndata:\n");
+  text += FileLines(init, folder, train, test) + IdLine(train, media.mask, test);
+  text += Line(
+      absl::StrCat("  volume: {image: ", Quoted(media.image), ", mask: ", Quoted(media.mask), "}"),
+      "columns of files; the masks are learnt");
+  text +=
+      Line("  # classes of masks with the values 1, 2, ...: volume: {classes: [NAME, NAME]}", "");
+  text += Line("  folds: 5", "models, each validated on the files that it has not seen");
+  text += media.images ? Line("train: {patches: {size: [1, 64, 64]}}",
+                              "of an image; a patch should hold the object")
+                       : Line("train: {patches: {size: [16, 32, 32]}}",
+                              "depth, height, width; a patch should hold the object");
+  return absl::StrCat(text, kEnd);
+}
+
 std::string TableSpec(const InitArguments& init, const std::string& folder, const Sample& train,
-                      const Guess& target, const Sample* test) {
+                      const Guess& target, const MediaColumns& media, const Sample* test) {
   const Column& column = *train.Find(target.column);
   std::string text = absl::StrCat(kHead, "name: ", Quoted(JobName(init.data)), "\n");
   absl::StrAppend(
@@ -216,20 +296,16 @@ std::string TableSpec(const InitArguments& init, const std::string& folder, cons
                                      column.seen.size() == kMostSeen ? " or more" : "", " classes"))
                  : Line("# task: {type: regression}", "traind infers it: the target is a number"));
   text += "data:\n";
-  text += Line(absl::StrCat("  train: ", Quoted(PathFrom(folder, init.data))),
-               absl::StrCat(train.rows, " rows", train.whole ? "" : " were looked at", ", ",
-                            train.columns.size(), " columns"));
-  if (test != nullptr) {
-    text += Line(absl::StrCat("  test: ", Quoted(PathFrom(folder, init.test))),
-                 absl::StrCat(test->rows, " rows", test->whole ? "" : " were looked at"));
-  } else {
-    text += Line("  # test: test.csv", "the rows to predict");
-  }
+  text += FileLines(init, folder, train, test);
   text += Line(absl::StrCat("  target: ", Quoted(target.column)), target.why);
-  const std::string id = GuessId(train, target.column);
-  if (!id.empty() && (test == nullptr || test->Find(id) != nullptr)) {
-    text += Line(absl::StrCat("  id: ", Quoted(id)), "names the rows of predictions.csv");
+  text += IdLine(train, target.column, test);
+  if (!media.image.empty()) {
+    text += Line(absl::StrCat("  image: {column: ", Quoted(media.image), ", size: 64}"),
+                 "a column of files; pixels of a side");
+    text += Line("  folds: 5", "models, each validated on the images that it has not seen");
+    return absl::StrCat(text, kModels, kEnd);
   }
+  const std::string id = GuessId(train, target.column);
   std::string texts;
   for (const Column& each : train.columns) {
     if (each.name != target.column && each.name != id && each.IsText()) {
@@ -240,7 +316,7 @@ std::string TableSpec(const InitArguments& init, const std::string& folder, cons
     text += Line(absl::StrCat("  text: {columns: [", texts, "]}"), "read word by word");
   }
   text += Line("  folds: 5", "models, each validated on the rows that it has not seen");
-  return text + kTail;
+  return absl::StrCat(text, kModels, kEnd);
 }
 
 bool HasFolders(const std::string& path) {
@@ -262,7 +338,7 @@ std::string ImageSpec(const InitArguments& init, const std::string& folder) {
                "the name that the class gets");
   text += Line("  image: {size: 64}", "pixels of a side");
   text += Line("  folds: 5", "models, each validated on the images that it has not seen");
-  return text + kTail;
+  return absl::StrCat(text, kModels, kEnd);
 }
 
 absl::StatusOr<std::string> SpecFor(const InitArguments& init, const std::string& folder) {
@@ -282,15 +358,21 @@ absl::StatusOr<std::string> SpecFor(const InitArguments& init, const std::string
     ASSIGN_OR_RETURN(test, LookAt(init.test));
   }
   const Sample* const seen = test ? &*test : nullptr;
+  MediaColumns media =
+      FindMedia(train, fs::absolute(init.data, error).lexically_normal().parent_path().string());
+  if (!media.mask.empty() && (init.target.empty() || init.target == media.mask)) {
+    return MaskSpec(init, folder, train, media, seen);
+  }
   const Guess target =
       init.target.empty() ? GuessTarget(train, seen) : Guess{init.target, "as --target says"};
+  if (!media.images || target.column == media.image) media = MediaColumns();
   if (train.Find(target.column) == nullptr) {
     std::vector<std::string> names;
     for (const Column& column : train.columns) names.push_back(column.name);
     return absl::InvalidArgumentError(absl::StrCat(init.data, " has no column '", target.column,
                                                    "'", DidYouMean(target.column, names)));
   }
-  return TableSpec(init, folder, train, target, seen);
+  return TableSpec(init, folder, train, target, media, seen);
 }
 
 }  // namespace

@@ -210,6 +210,34 @@ TEST_F(CliTest, InitWritesASpecThatSubmitTakes) {
   EXPECT_EQ(Run({"init", Path("absent.csv")}).code, 5);
 }
 
+TEST_F(CliTest, InitFindsColumnsOfFiles) {
+  for (const char* name : {"one.png", "two.png", "one_mask.png", "one.nii.gz", "one_seg.nii.gz"}) {
+    Write(name, "any");
+  }
+  const auto spec_of = [this](const std::string& table) {
+    const Ran ran = Run({"init", Write("files.csv", table), "-O", Path("files.yaml"), "--force"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(Run({"submit", Path("files.yaml")}).code, 0);
+    return Text(Path("files.yaml"));
+  };
+  std::string spec = spec_of("id,image,mask\n1,one.png,one_mask.png\n2,two.png,one_mask.png\n");
+  EXPECT_TRUE(Has(spec, "volume: {image: image, mask: mask}")) << spec;
+  EXPECT_TRUE(Has(spec, "patches: {size: [1, 64, 64]}")) << spec;
+  EXPECT_FALSE(Has(spec, "target:")) << spec;
+  EXPECT_EQ(submitted().back().spec().data().volume().mask(), "mask");
+  EXPECT_EQ(submitted().back().spec().data().id(), "id");
+  // The mask's column has its name, wherever it stands.
+  spec = spec_of("seg,scan\none_seg.nii.gz,one.nii.gz\n");
+  EXPECT_TRUE(Has(spec, "volume: {image: scan, mask: seg}")) << spec;
+  EXPECT_TRUE(Has(spec, "patches: {size: [16, 32, 32]}")) << spec;
+  spec = spec_of("file,kind\none.png,cat\ntwo.png,dog\n");
+  EXPECT_TRUE(Has(spec, "image: {column: file, size: 64}")) << spec;
+  EXPECT_EQ(submitted().back().spec().data().target(), "kind");
+  // Files that are not there are texts.
+  spec = spec_of("file,kind\nthree.png,cat\ntwo.png,dog\n");
+  EXPECT_FALSE(Has(spec, "image:")) << spec;
+}
+
 TEST_F(CliTest, InitRefusesWhatIsNoTableWithAHeader) {
   const auto refusal = [this](const std::string& text) {
     const Ran ran = Run({"init", Write("odd.csv", text), "-O", "-"});
