@@ -52,6 +52,12 @@ void CheckImages(const v1::JobSpec& spec, const Add& add) {
     add("train.augment.mirror", "is of volumes; images have flip");
   }
   if (augment.intensity() > 0) add("train.augment.intensity", "is of volumes; images have colour");
+  for (const auto& [field, is_there] : {std::make_pair("rotate", augment.rotate() > 0),
+                                        std::make_pair("scale", augment.scale() > 0),
+                                        std::make_pair("elastic", augment.elastic() > 0)}) {
+    if (!is_there) continue;
+    add(absl::StrCat("train.augment.", field), "is of volumes; images have rand_augment");
+  }
   CheckNetworkTakes(spec, "images", add);
 }
 
@@ -149,7 +155,8 @@ void CheckPatchChanges(const v1::AugmentSpec& augment, const Add& add) {
   }
   if (augment.cutmix() > 0) add("train.augment.cutmix", "is of images; volumes have masks");
   if (augment.rand_augment() > 0) {
-    add("train.augment.rand_augment", "is of images; volumes have mirror and intensity");
+    add("train.augment.rand_augment",
+        "is of images; volumes have mirror, rotate, scale, elastic and intensity");
   }
   CheckAxes(augment.mirror(), "train.augment.mirror", add);
 }

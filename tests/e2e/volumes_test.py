@@ -140,7 +140,8 @@ def _():
         house.start()
         make_volumes(house, volumes=10, classes=2)
         data = {**spec(house)["data"], "volume": {"classes": ["bright", "dark"]}}
-        train = {**spec(house)["train"], "augment": {"mirror": ["depth", "height", "width"], "intensity": 0.1}}
+        train = {**spec(house)["train"], "augment": {"mirror": ["depth", "height", "width"], "intensity": 0.1, "rotate": 20, "scale": 0.1,
+                                                  "elastic": 0.5}}
         changes = {"data": data, "train": train, "cache": "use"}
         job = house.wait(house.submit(spec(house, **changes))["id"], 100)
         assert job["state"] == "SUCCEEDED", job

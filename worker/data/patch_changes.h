@@ -6,12 +6,14 @@
 #include <cstdint>
 
 #include "common/data/volume/sliding_window.h"
+#include "worker/data/patch_warp.h"
 
 namespace traind {
 
 struct PatchChanges {
   std::array<bool, 3> mirror{};  // along depth, height, width: in half of the patches
   double intensity = 0;          // fraction of contrast and, in standard deviations, of brightness
+  WarpSettings warp;             // comes first, see PatchWarp; the rest is ChangePatch's
 
   bool any() const { return mirror[0] || mirror[1] || mirror[2] || intensity > 0; }
 };

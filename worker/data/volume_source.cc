@@ -9,7 +9,7 @@ namespace traind {
 namespace {
 
 // Random streams of a row besides the one for the patch's position.
-enum : uint64_t { kTurns = 1, kChanges = 2 };
+enum : uint64_t { kTurns = 1, kChanges = 2, kWarp = 3 };
 
 Extent3 ExtentOf(const VolumeShape& shape) { return {shape.depth, shape.height, shape.width}; }
 
@@ -77,20 +77,46 @@ absl::Status VolumeSource::Load(const MediaRequest& request, MediaBatch& out) co
         begin[axis] = std::max<int64_t>(0, (begin[axis] - patch_[axis]) / 2);
       }
     }
-    set_->ReadPatch(stored, begin, patch_, out.values.data() + i * voxels * channels);
-    if (stored.has_mask) {
-      set_->ReadMaskPatch(stored, begin, patch_, out.target.data() + i * voxels);
+    float* const values = out.values.data() + i * voxels * channels;
+    float* const target = out.target.data() + i * voxels;
+    const auto seed = [&](uint64_t stream) {
+      return StreamSeed(request.seed, Stream::kMedia, static_cast<uint64_t>(row), stream);
+    };
+    if (request.training && changes_.warp.any()) {
+      LoadWarped(stored, begin, PatchWarp(changes_.warp, patch_, seed(kWarp)), values, target);
     } else {
-      std::fill_n(out.target.data() + i * voxels, voxels, 0.0f);
+      LoadAsItIs(stored, begin, values, target);
     }
     if (request.training && changes_.any()) {
-      const uint64_t seed =
-          StreamSeed(request.seed, Stream::kMedia, static_cast<uint64_t>(row), kChanges);
-      ChangePatch(changes_, patch_, channels, seed, out.values.data() + i * voxels * channels,
-                  out.target.data() + i * voxels);
+      ChangePatch(changes_, patch_, channels, seed(kChanges), values, target);
     }
   }
   return absl::OkStatus();
+}
+
+void VolumeSource::LoadAsItIs(const StoredVolume& stored, const Extent3& begin, float* values,
+                              float* target) const {
+  set_->ReadPatch(stored, begin, patch_, values);
+  if (stored.has_mask) {
+    set_->ReadMaskPatch(stored, begin, patch_, target);
+  } else {
+    std::fill_n(target, Volume(patch_), 0.0f);
+  }
+}
+
+void VolumeSource::LoadWarped(const StoredVolume& stored, const Extent3& begin,
+                              const PatchWarp& warp, float* values, float* target) const {
+  Extent3 from;
+  for (size_t axis = 0; axis < 3; ++axis) from[axis] = begin[axis] + warp.begin()[axis];
+  std::vector<float> box(static_cast<size_t>(Volume(warp.extent()) * set_->channels()));
+  set_->ReadPatch(stored, from, warp.extent(), box.data());
+  warp.WarpValues(box.data(), set_->channels(), values);
+  if (!stored.has_mask) {
+    std::fill_n(target, Volume(patch_), 0.0f);
+    return;
+  }
+  set_->ReadMaskPatch(stored, from, warp.extent(), box.data());
+  warp.WarpMask(box.data(), target);
 }
 
 void VolumeSource::LoadPatches(int64_t row, absl::Span<const Extent3> begins,

@@ -42,6 +42,11 @@ class VolumeSource final : public MediaSource {
   Extent3 Draw(int32_t row, uint64_t seed) const;
 
  private:
+  // Load one patch. values: [patch, C], target: [patch].
+  void LoadAsItIs(const StoredVolume& stored, const Extent3& begin, float* values,
+                  float* target) const;
+  void LoadWarped(const StoredVolume& stored, const Extent3& begin, const PatchWarp& warp,
+                  float* values, float* target) const;
   absl::Span<const int64_t> PlacesFor(int32_t row, uint64_t seed) const;
 
   const std::shared_ptr<const VolumeSet> set_;

@@ -145,6 +145,7 @@ PatchChanges ChangesOf(const plain::AugmentSpec& augment) {
     changes.mirror[axis] = absl::c_linear_search(augment.mirror, kAxes[axis]);
   }
   changes.intensity = augment.intensity;
+  changes.warp = {augment.rotate, augment.scale, augment.elastic};
   return changes;
 }
 

@@ -255,24 +255,25 @@ TEST(MediaRulesTest, VolumesAndImagesAreChangedInTheirOwnWays) {
   augment->set_mixup(0.2);
   augment->set_cutmix(0.2);
   augment->set_rand_augment(2);
-  EXPECT_EQ(
-      Errors(spec),
-      "train.augment.flip: train.augment.flip is of images; volumes have mirror: [width]\n"
-      "train.augment.crop: train.augment.crop is of images; volumes have patches, which are "
-      "drawn anywhere\n"
-      "train.augment.colour: train.augment.colour is of images; volumes have intensity\n"
-      "train.augment.mixup: train.augment.mixup is not of masks, whose voxels are one thing "
-      "each\n"
-      "train.augment.cutmix: train.augment.cutmix is of images; volumes have masks\n"
-      "train.augment.rand_augment: train.augment.rand_augment is of images; volumes have mirror "
-      "and intensity\n"
-      "train.augment.mirror[2]: train.augment.mirror[2] 'width' is there twice");
+  EXPECT_EQ(Errors(spec),
+            "train.augment.flip: train.augment.flip is of images; volumes have mirror: [width]\n"
+            "train.augment.crop: train.augment.crop is of images; volumes have patches, which are "
+            "drawn anywhere\n"
+            "train.augment.colour: train.augment.colour is of images; volumes have intensity\n"
+            "train.augment.mixup: train.augment.mixup is not of masks, whose voxels are one thing "
+            "each\n"
+            "train.augment.cutmix: train.augment.cutmix is of images; volumes have masks\n"
+            "train.augment.rand_augment: train.augment.rand_augment is of images; volumes have "
+            "mirror, rotate, scale, elastic and intensity\n"
+            "train.augment.mirror[2]: train.augment.mirror[2] 'width' is there twice");
   spec = ImageSpec();
   spec.mutable_train()->mutable_augment()->add_mirror("width");
   spec.mutable_train()->mutable_augment()->set_intensity(0.2);
+  spec.mutable_train()->mutable_augment()->set_rotate(10);
   EXPECT_EQ(Errors(spec),
             "train.augment.mirror: train.augment.mirror is of volumes; images have flip\n"
-            "train.augment.intensity: train.augment.intensity is of volumes; images have colour");
+            "train.augment.intensity: train.augment.intensity is of volumes; images have colour\n"
+            "train.augment.rotate: train.augment.rotate is of volumes; images have rand_augment");
 }
 
 }  // namespace

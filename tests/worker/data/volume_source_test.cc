@@ -213,8 +213,34 @@ TEST(VolumeSourceTest, IntensityIsChangedAlikeInAPatchAndByAsMuchAsAskedFor) {
   EXPECT_EQ(before.values, after.values);
 }
 
+TEST(VolumeSourceTest, AWarpedPatchShowsTheVolumeAroundItToo) {
+  PatchChanges changes;
+  changes.warp = {180, 0, 0};
+  const auto plain = MakeSource(), source = MakeSource(changes);
+  std::vector<int32_t> rows;
+  for (int32_t row = 0; row < 400; row += 2) rows.push_back(row);
+  MediaBatch before, after;
+  ASSERT_TRUE(plain->Load({rows, true, 5}, before).ok());
+  ASSERT_TRUE(source->Load({rows, true, 5}, after).ok());
+  int64_t foreground[2] = {0, 0};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t k = 0; k < 64; ++k) {
+      foreground[0] += before.target[i * 64 + k] == 1;
+      foreground[1] += after.target[i * 64 + k] == 1;
+      EXPECT_TRUE(after.target[i * 64 + k] == 0 || after.target[i * 64 + k] == 1);
+    }
+  }
+  EXPECT_NE(before.values, after.values);
+  EXPECT_GT(foreground[1], foreground[0] / 2);
+  EXPECT_LT(foreground[1], foreground[0] * 2);
+  ASSERT_TRUE(plain->Load({rows, false, 5}, before).ok());
+  ASSERT_TRUE(source->Load({rows, false, 5}, after).ok());
+  EXPECT_EQ(before.values, after.values) << "patches for prediction are not changed";
+}
+
 TEST(VolumeSourceTest, ChangesFollowFromSeedAndRowAlone) {
   PatchChanges changes;
+  changes.warp = {20, 0.2, 1};
   changes.mirror = {true, true, true};
   changes.intensity = 0.5;
   const auto source = MakeSource(changes);
