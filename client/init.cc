@@ -135,7 +135,7 @@ struct Guess {
   std::string why;
 };
 
-// Whether a column names files below the folder: so do all values that are looked at.
+// Returns whether the values that are looked at all name files, relative to the folder.
 bool NamesFiles(const Column& column, const std::string& folder) {
   if (column.IsNumber() || column.seen.empty()) return false;
   size_t left = kFilesLookedAt;
@@ -275,8 +275,7 @@ std::string MaskSpec(const InitArguments& init, const std::string& folder, const
   text += Line(
       absl::StrCat("  volume: {image: ", Quoted(media.image), ", mask: ", Quoted(media.mask), "}"),
       "columns of files; the masks are learnt");
-  text +=
-      Line("  # classes of masks with the values 1, 2, ...: volume: {classes: [NAME, NAME]}", "");
+  text += "  # classes of masks with the values 1, 2, ...: volume: {classes: [NAME, NAME]}\n";
   text += Line("  folds: 5", "models, each validated on the files that it has not seen");
   text += media.images ? Line("train: {patches: {size: [1, 64, 64]}}",
                               "of an image; a patch should hold the object")

@@ -20,6 +20,11 @@ struct Overlap {
   }
 };
 
+// Returns the number of predicted values per voxel, of masks with so many classes of foreground.
+inline int64_t ValuesPerVoxel(size_t classes) {
+  return classes > 1 ? static_cast<int64_t>(classes) + 1 : 1;
+}
+
 // Returns the predicted class of a voxel from its values in a test.npy. A single value is the
 // probability of the one foreground class, and >= 0.5 means 1. Several values are those of
 // background and of each class, and the first largest one wins (numpy.argmax).

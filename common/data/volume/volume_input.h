@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/volume/overlap.h"
 #include "common/data/volume/sliding_window.h"
 #include "common/data/volume/volume_treatment.h"
 
@@ -18,9 +19,7 @@ struct VolumeInput {
   Extent3 patch{};  // in which they are predicted
 
   // As VolumeSet::values().
-  int64_t values() const {
-    return classes.size() > 1 ? static_cast<int64_t>(classes.size()) + 1 : 1;
-  }
+  int64_t values() const { return ValuesPerVoxel(classes.size()); }
 };
 
 }  // namespace traind

@@ -14,6 +14,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/table.h"
 #include "common/data/volume/nifti_header.h"
+#include "common/data/volume/overlap.h"
 #include "common/data/volume/sliding_window.h"
 #include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_shape.h"
@@ -74,9 +75,7 @@ class VolumeSet {
   const std::vector<std::string>& classes() const { return classes_; }
   // Number of predicted values per voxel (LabelOf in common/data/volume/overlap.h): one
   // probability, or those of background and of each of several classes.
-  int64_t values() const {
-    return classes_.size() > 1 ? static_cast<int64_t>(classes_.size()) + 1 : 1;
-  }
+  int64_t values() const { return ValuesPerVoxel(classes_.size()); }
   int64_t TestVoxels() const;
   // Whether an answer keeps only the largest connected component of each class.
   bool largest_component() const { return largest_component_; }

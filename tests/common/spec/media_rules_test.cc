@@ -166,6 +166,11 @@ TEST(MediaRulesTest, WhatDoesNotFitVolumesIsRefused) {
             "predictions.ensemble: predictions.ensemble 'greedy' is not of masks; use mean or "
             "weighted");
   spec = VolumeSpec();
+  for (const int extent : {1, 64, 32}) spec.mutable_train()->mutable_patches()->add_size(extent);
+  EXPECT_EQ(Errors(spec), "") << "a patch may be one slice deep";
+  spec.mutable_train()->mutable_patches()->set_size(1, 1);
+  EXPECT_NE(Errors(spec), "");
+  spec = VolumeSpec();
   for (const int extent : {16, 30, 32}) spec.mutable_train()->mutable_patches()->add_size(extent);
   EXPECT_EQ(Errors(spec),
             "train.patches.size[1]: train.patches.size[1] '30' is no multiple of 4, which 3 "

@@ -118,6 +118,20 @@ TEST(VolumeSetTest, EachClassHasItsVoxels) {
   EXPECT_TRUE((*set)->volumes(Split::kTest)[0].classes.empty());
 }
 
+TEST(VolumeSetTest, PatchesAreOneSliceDeepWhereNoTrainingVolumeIsDeeper) {
+  const auto patch_of = [](std::vector<const char*> train) {
+    auto writer = *VolumeSetWriter::Create(SetPath("flat"));
+    for (const char* name : train) {
+      EXPECT_TRUE(writer->Add(Split::kTrain, GoldenPath(name), "").ok());
+    }
+    EXPECT_TRUE(writer->Add(Split::kTest, GoldenPath("array_f4.npy"), "").ok());
+    EXPECT_TRUE(writer->Commit().ok());
+    return (*VolumeSet::Open(SetPath("flat")))->PatchOf({16, 32, 64});
+  };
+  EXPECT_EQ(patch_of({"flat.npy", "flat.npy"}), (Extent3{1, 32, 64}));
+  EXPECT_EQ(patch_of({"flat.npy", "array_f4.npy"}), (Extent3{16, 32, 64}));
+}
+
 TEST(VolumeSetTest, APatchIsStandardisedAndZeroBeyondTheVolume) {
   const auto set = MakeSet(SetPath("patches"));
   const StoredVolume& volume = set->volumes(Split::kTrain)[3];
