@@ -48,6 +48,7 @@ struct Checkpoint {
   bool recompute = false;  // activation checkpointing
   int64_t window = 0;      // shortened number of time steps per sample; 0: not shortened
   std::string precision;
+  std::string answers_in;  // the precision of predictions; empty: not chosen yet, float32
   int planned_epochs = 0;
   int64_t warmup_steps = 0;
   double learning_rate = 0;          // peak of the schedule

@@ -29,6 +29,7 @@ constexpr char kLayerSteps[] = "layer_steps";
 constexpr char kFrozenPasses[] = "frozen_passes";
 constexpr char kAveraged[] = "averaged";
 constexpr char kRateFound[] = "rate_found";
+constexpr char kAnswersIn[] = "answers_in";
 
 // Visits the fields of the manifest; both directions use it.
 template <class Visitor>
@@ -141,6 +142,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   }
   if (checkpoint.averaged > 0) json[kAveraged] = checkpoint.averaged;
   if (checkpoint.rate_found) json[kRateFound] = true;
+  if (!checkpoint.answers_in.empty()) json[kAnswersIn] = checkpoint.answers_in;
   return json;
 }
 
@@ -174,7 +176,8 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
       (json.contains(kLayerSteps) && !reader(kLayerSteps, checkpoint.layer_steps)) ||
       (json.contains(kFrozenPasses) && !reader(kFrozenPasses, checkpoint.frozen_passes)) ||
       (json.contains(kAveraged) && !reader(kAveraged, checkpoint.averaged)) ||
-      (json.contains(kRateFound) && !reader(kRateFound, checkpoint.rate_found))) {
+      (json.contains(kRateFound) && !reader(kRateFound, checkpoint.rate_found)) ||
+      (json.contains(kAnswersIn) && !reader(kAnswersIn, checkpoint.answers_in))) {
     return absl::DataLossError("\"" + reader.failed + "\" has the wrong type");
   }
   if (json["format"] == 1) {

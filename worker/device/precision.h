@@ -36,6 +36,16 @@ inline std::optional<Precision> PrecisionByName(absl::string_view name) {
   return std::nullopt;
 }
 
+// Whether this machine's processor multiplies bf16. Without instructions for it bf16 is emulated,
+// many times slower.
+inline bool CpuMultipliesBf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 // Whether arithmetic is in half precision, whose range a loss may exceed.
 inline bool UsesAmp(Precision precision) {
   return precision == Precision::kBf16 || precision == Precision::kFp16;

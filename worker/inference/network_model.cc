@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,9 @@ absl::Status NetworkModel::LoadWeights(const std::string& state_dir, const std::
       best != checkpoint.slots.end() ? best->second : checkpoint.slots.at(kWeightsSlot);
   state.slots[kBestWeightsSlot].assign(weights.begin(), weights.end());
   RETURN_IF_ERROR(learner_->Load(state));
+  // As the fold's own rows were, unless this processor only emulates that.
+  const std::optional<Precision> answers_in = PrecisionByName(checkpoint.answers_in);
+  if (answers_in == Precision::kBf16 && CpuMultipliesBf16()) learner_->AnswerIn(*answers_in);
   attempt_ = checkpoint.attempt;
   epoch_ = checkpoint.has_best ? checkpoint.best_epoch : checkpoint.epoch_fraction;
   step_ = checkpoint.step;

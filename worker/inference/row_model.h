@@ -49,6 +49,9 @@ class RowModel {
   // REQUIRES: rows have images if image() is not null.
   virtual absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                                absl::Span<float> out) = 0;
+  // From now on few rows come at a time: float32 is then the quickest, whatever the fold answered
+  // in.
+  virtual void AnswerFewRows() {}
   // Predicts the test rows of a table (ReadLaterSeries) from its training rows. Returns
   // [test rows, outputs]. REQUIRES: series() is not null.
   virtual absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> /*later*/) {

@@ -73,6 +73,7 @@ absl::Status RowServer::LoadModels() {
                        {"epoch", (*model)->epoch()},
                        {"step", (*model)->step()},
                        {"weight", choice.weight}});
+    (*model)->AnswerFewRows();
     weights_.push_back(choice.weight);
     parts.push_back({choice.fold, choice.fold < 0 ? -1 : choice.trial, choice.weight});
     models_.push_back(*std::move(model));

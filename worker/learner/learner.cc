@@ -163,6 +163,10 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(const LearnerOptions& o
 const ParameterLayout& Learner::layout() const { return impl_->parameters.layout(); }
 Precision Learner::precision() const { return impl_->options.precision; }
 
+Precision Learner::answers_in() const { return impl_->answers_in; }
+
+void Learner::AnswerIn(Precision precision) { impl_->answers_in = precision; }
+
 absl::Status Learner::SetPrecision(Precision precision) {
   return Guarded([&] {
     impl_->SetPrecision(precision);

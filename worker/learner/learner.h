@@ -166,10 +166,13 @@ class Learner {
   // Adds threads up to that number; results do not depend on it. REQUIRES: loader_threads() > 0.
   void AddLoaderThreadsUpTo(int count);
 
-  // out: [rows, outputs] float32, probabilities or values in the target's own unit, always
-  // computed in float32. With an EMA, kLast and kBest are averages. For volumes, out holds the
-  // score of each row's answer against its own mask, by sliding windows, in the
-  // precision of the training.
+  // The precision in which predictions are computed from now on: float32, until it is called. Half
+  // precision rounds what goes into products; an answer is float32 in any case.
+  void AnswerIn(Precision precision);
+  Precision answers_in() const;
+  // out: [rows, outputs] float32, probabilities or values in the target's own unit. With an EMA,
+  // kLast and kBest are averages. For volumes, out holds the score of each row's answer against
+  // its own mask, by sliding windows.
   absl::Status Predict(Weights which, absl::Span<const int32_t> rows, absl::Span<float> out);
   // Predicts rows that are not the learner's. The first window - 1 + horizon of them are
   // context; out has a row for each of the others.

@@ -60,8 +60,9 @@ struct Learner::Impl {
   at::Tensor part_gradient;                                 // gradient of later micro-batches
   bool gradient_began = false;  // the first micro-batch is in `gradient`
   int64_t window = 1;           // time steps that the model sees
-  bool recompute = false;       // activation checkpointing, if the path in use supports it
-  int64_t rows_at_once = 1;     // that are predicted at a time; fewer after memory ran out
+  Precision answers_in = Precision::kFp32;
+  bool recompute = false;    // activation checkpointing, if the path in use supports it
+  int64_t rows_at_once = 1;  // that are predicted at a time; fewer after memory ran out
 
   // GPUs: a graph of a whole step, recorded after several steps with the same number of rows.
   std::unique_ptr<DeviceGraph> graph;

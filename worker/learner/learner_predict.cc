@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "common/base/status_macros.h"
+#include "worker/device/autocast.h"
 #include "worker/device/guard.h"
 #include "worker/learner/learner_impl.h"
 #include "worker/learner/learner_options.h"
@@ -46,6 +47,7 @@ const std::vector<at::Tensor>& Learner::Impl::ViewsFor(Weights which) const {
 
 void Learner::Impl::Score(Weights which, const Inputs& inputs, float* out) const {
   const at::NoGradGuard no_gradients;
+  const Autocast autocast(device.type(), answers_in);
   Answer(model->Forward(ViewsFor(which), inputs, /*training=*/false), out);
 }
 
@@ -61,6 +63,7 @@ void Learner::Impl::ScoreHandwritten(Weights which, const ForwardInput& input, f
   ForwardInput pass = input;
   const at::Tensor& weights = which == Weights::kBest ? best : Current();
   pass.weights = weights.const_data_ptr<float>();
+  pass.half = answers_in == Precision::kBf16;
   handwritten_forward->Run(pass, out);
   objective->Answer(absl::MakeSpan(out, static_cast<size_t>(pass.count * options.shape.outputs)),
                     options.shape.outputs);

@@ -9,15 +9,12 @@
 #include "common/data/volume/answer_mask.h"
 #include "common/data/volume/overlap.h"
 #include "worker/data/volume_source.h"
-#include "worker/device/autocast.h"
 #include "worker/device/guard.h"
 #include "worker/learner/learner_impl.h"
 #include "worker/learner/media_inputs.h"
 
 namespace traind {
 
-// Predicts in the precision of the training: float32 would take several times as long, for
-// digits that a threshold drops.
 absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& source, int64_t row,
                                           const ReceiveSlices& take) {
   constexpr int64_t kVoxelsAtOnce = 1 << 17;
@@ -36,7 +33,6 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
           row, begins.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), loaded);
       Inputs inputs;
       AttachMedia(loaded, /*texts=*/false, device, inputs);
-      const Autocast autocast(device.type(), options.precision);
       Score(which, inputs, out.data() + begin * answer);
       return absl::OkStatus();
     };

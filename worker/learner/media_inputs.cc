@@ -2,16 +2,17 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include "worker/device/upload.h"
+
 namespace traind {
 namespace {
 
 // The values are only read, but from_blob has no overload for const data.
 template <class T>
 at::Tensor View(const std::vector<T>& values, at::IntArrayRef shape, c10::Device device) {
-  const at::Tensor host =
-      at::from_blob(const_cast<T*>(values.data()), shape,
-                    at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
-  return device.is_cuda() ? host.to(device) : host;
+  return Upload(at::from_blob(const_cast<T*>(values.data()), shape,
+                              at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value)),
+                device);
 }
 
 }  // namespace

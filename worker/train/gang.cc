@@ -52,6 +52,11 @@ absl::Status Gang::ShareFlag(bool& flag) {
   return absl::OkStatus();
 }
 
+absl::Status Gang::ShareNumber(int64_t& number) {
+  if (group_ == nullptr) return absl::OkStatus();
+  return group_->Broadcast(absl::MakeSpan(&number, 1));
+}
+
 absl::Status Gang::ShareText(std::string& text) {
   if (group_ == nullptr) return absl::OkStatus();
   int64_t size = static_cast<int64_t>(text.size());

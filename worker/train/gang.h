@@ -43,6 +43,8 @@ class Gang {
   absl::Status Agree(int64_t step, absl::Duration step_time, Verdict& verdict);
   // `flag` becomes whether it is set on any rank.
   absl::Status ShareFlag(bool& flag);
+  // `number` becomes rank 0's.
+  absl::Status ShareNumber(int64_t& number);
   // `text` becomes rank 0's.
   absl::Status ShareText(std::string& text);
   // The next step is a meeting, whatever was agreed: after a jump to another step.

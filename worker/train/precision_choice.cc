@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -42,15 +43,6 @@ void Decide(const PrecisionRequest& request, EventSink& sink, std::string cause,
 }
 
 bool OnGpu(const PrecisionRequest& request) { return request.compute_capability > 0; }
-
-// Without instructions for it bf16 is emulated, many times slower.
-bool CpuMultipliesBf16() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
 
 double StepFlops(const PrecisionRequest& request, const Learner& learner) {
   return 6.0 * static_cast<double>(TotalSize(learner.layout())) *
@@ -101,11 +93,6 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-absl::Status FromLeader(Gang& gang, int64_t& value) {
-  if (gang.group() == nullptr) return absl::OkStatus();
-  return gang.group()->Broadcast(absl::MakeSpan(&value, 1));
-}
-
 struct StepTimes {
   double before_s = 0, after_s = 0;
   int64_t rows = 0;  // of the steps
@@ -123,7 +110,7 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
   ASSIGN_OR_RETURN(const double first_s, time_step());
   int64_t in_part =
       parts && rows / kParts >= kLeastRows && StepsWorthTiming(request, first_s, 1) == 0 ? 1 : 0;
-  RETURN_IF_ERROR(FromLeader(gang, in_part));
+  RETURN_IF_ERROR(gang.ShareNumber(in_part));
   if (in_part != 0) {
     rows /= kParts;
     RETURN_IF_ERROR(time_step().status());  // warms up what is of this size
@@ -131,7 +118,7 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
   std::vector<double> before(1), after;
   ASSIGN_OR_RETURN(before[0], time_step());
   int64_t timed = StepsWorthTiming(request, before[0], in_part != 0 ? 1.0 / kParts : 1);
-  RETURN_IF_ERROR(FromLeader(gang, timed));
+  RETURN_IF_ERROR(gang.ShareNumber(timed));
   if (timed > 0) {
     while (static_cast<int64_t>(before.size()) < timed) {
       ASSIGN_OR_RETURN(const double step_s, time_step());
@@ -159,7 +146,7 @@ absl::StatusOr<Precision> Probe(const PrecisionRequest& request, Precision half,
   Precision chosen = unknown;
   if (times) chosen = times->before_s > times->after_s * kLeastGain ? half : Precision::kFp32;
   auto agreed = static_cast<int64_t>(chosen);
-  RETURN_IF_ERROR(FromLeader(gang, agreed));
+  RETURN_IF_ERROR(gang.ShareNumber(agreed));
   chosen = static_cast<Precision>(agreed);
   if (gang.leads() && times && chosen != unknown) {
     Decide(request, sink,
@@ -200,17 +187,30 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
   RETURN_IF_ERROR(learner.SetPrecision(supported));
   if (request.wanted.has_value()) return supported;
   int64_t probe = ProbeWorthIts(request, learner) ? 1 : 0;
-  RETURN_IF_ERROR(FromLeader(gang, probe));
+  RETURN_IF_ERROR(gang.ShareNumber(probe));
   if (probe == 0) return supported;
   return Probe(request, OnGpu(request) ? supported : Precision::kBf16, supported, learner, gang,
                sink);
+}
+
+bool IsWorthHalf(absl::Duration in_full, absl::Duration left) {
+  constexpr absl::Duration kLeast = absl::Milliseconds(20);  // below it there is little to gain
+  return in_full >= kLeast && in_full <= kMostOfTime * left;
+}
+
+bool HalfWillDo(const Validation& full, const Validation& half, int64_t rows) {
+  // A thousandth, and less than a third of the standard error that an accuracy of 0.9 has.
+  constexpr double kOfScore = 0.001, kOfChance = 0.1;
+  const double most =
+      std::abs(full.metric) * (kOfScore + kOfChance / std::sqrt(static_cast<double>(rows)));
+  return std::abs(half.metric - full.metric) <= most && half.time * kLeastGain < full.time;
 }
 
 absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Learner& learner,
                                   Gang& gang, EventSink& sink) {
   if (most < 2 || OnGpu(request)) return most;
   int64_t probe = HasTimeForProbe(request, learner) ? 1 : 0;
-  RETURN_IF_ERROR(FromLeader(gang, probe));
+  RETURN_IF_ERROR(gang.ShareNumber(probe));
   if (probe == 0) return most;
   ASSIGN_OR_RETURN(const auto times, CompareSteps(request, /*parts=*/false, learner, gang, [] {
                      SetTorchThreads(1);
@@ -218,7 +218,7 @@ absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Lea
                    }));
   if (!times) return most;
   int64_t chosen = times->after_s > times->before_s * kLeastGain ? most : 1;
-  RETURN_IF_ERROR(FromLeader(gang, chosen));
+  RETURN_IF_ERROR(gang.ShareNumber(chosen));
   SetTorchThreads(static_cast<int>(chosen));
   if (gang.leads() && chosen == 1) {
     rank_protocol::Decision decision;

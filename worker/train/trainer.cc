@@ -431,23 +431,6 @@ absl::Status Trainer::SendProbe() {
   return absl::OkStatus();
 }
 
-// Each rank answers for a part of the rows; the sum over the ranks has all.
-absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
-  const std::vector<int32_t>& rows = data_.rows.validation;
-  const size_t width = static_cast<size_t>(data_.outputs);
-  outputs.assign(rows.size() * width, 0.0f);
-  const size_t world = static_cast<size_t>(gang_->world_size());
-  const size_t rank = static_cast<size_t>(gang_->rank());
-  const size_t begin = rows.size() * rank / world, end = rows.size() * (rank + 1) / world;
-  const auto own = absl::MakeConstSpan(rows).subspan(begin, end - begin);
-  const auto answers = absl::MakeSpan(outputs).subspan(begin * width, own.size() * width);
-  RETURN_IF_ERROR(learner_->Predict(which, own, answers));
-  ReportRowsAtOnce();
-  data_.encoder->RowsToTargets(own, answers);
-  if (gang_->group() == nullptr) return absl::OkStatus();
-  return gang_->group()->Sum(absl::MakeSpan(outputs));
-}
-
 absl::Status Trainer::Validate() {
   const absl::Duration started = clock_.MonotonicNow();
   std::vector<float> outputs;
@@ -463,6 +446,7 @@ absl::Status Trainer::Validate() {
     return DivergedError(absl::StrCat("the model's predictions are not finite at step ", step_,
                                       " (epoch ", EpochsDone(), ")"));
   }
+  RETURN_IF_ERROR(ChooseAnswersIn(outputs));
   // Equal metrics are common where rows are few: the smaller loss then decides.
   const bool better =
       !has_best_ || Better(spec_.metric, last_.metric, best_.metric) ||
@@ -492,6 +476,7 @@ absl::Status Trainer::FallBack() {
   const int64_t step = step_;
   RETURN_IF_ERROR(Restore(*good_));
   step_ = step;  // checkpoints are named by it
+  AnswerIn(Precision::kFp32);
   RETURN_IF_ERROR(learner_->ConsumeLoss().status());
   order_stale_ = true;
   gang_->MeetNext();

@@ -95,6 +95,10 @@ class Trainer final : public FoldTrainer {
   void ReportRowsAtOnce();
   absl::Status Validate();
   absl::Status EvaluateNow(Weights which, std::vector<float>& outputs);
+  // Validates in the half precision of the training, too, where it is not yet known whether this
+  // will do. `outputs` and last_ become what was chosen.
+  absl::Status ChooseAnswersIn(std::vector<float>& outputs);
+  void AnswerIn(Precision precision);
   absl::Status FallBack();
   void SaveWhatIsDue();
   void StartCheckpoint();
@@ -156,10 +160,10 @@ class Trainer final : public FoldTrainer {
   TaskControl::Orders orders_;
   int64_t orders_version_ = 0;
   int64_t planned_epochs_ = 0;
-  double planned_row_share_ = 1;    // share of the training rows that an epoch sees
-  int64_t batch_ = 0;          // rows of one pass, of this rank
-  int64_t step_rows_ = 0;      // rows of an optimizer step, of this rank
-  int64_t rows_left_out_ = 0;  // at the end of each epoch
+  double planned_row_share_ = 1;  // share of the training rows that an epoch sees
+  int64_t batch_ = 0;             // rows of one pass, of this rank
+  int64_t step_rows_ = 0;         // rows of an optimizer step, of this rank
+  int64_t rows_left_out_ = 0;     // at the end of each epoch
   bool recompute_ = false;
   int threads_ = 1;
   Schedule schedule_;
@@ -211,6 +215,7 @@ class Trainer final : public FoldTrainer {
   bool exchanging_ = false;         // in a pass whose gradients go to other ranks meanwhile
   int64_t steps_in_precision_ = 0;  // of this run; the same on all ranks
   int64_t rows_at_once_ = 0;        // that the learner predicted at last
+  bool answers_in_chosen_ = false;  // the precision of predictions
 };
 
 }  // namespace traind

@@ -57,6 +57,9 @@ absl::Status Trainer::Resume() {
   RETURN_IF_ERROR(ChooseTrainingPrecision(resumed));
   recompute_ =
       (recompute || recompute_) && learner_->SetRecompute(true);  // the path may be another
+  // Volumes take so much longer in float32 that nobody would wait for it; a threshold drops what
+  // it is better by.
+  if (data_.volumes() != nullptr && spec_.half_answers) AnswerIn(learner_->precision());
   if (found) RETURN_IF_ERROR(Restore(checkpoint));
   if (spec_.recompute.value_or(false) && !recompute_ && gang_->leads()) {
     Warn(absl::StrCat("train.recompute: on has no effect: on this device an ",
@@ -167,6 +170,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.recompute = recompute_;
   c.window = learner_->window() < data_.sample.window ? learner_->window() : 0;
   c.precision = std::string(PrecisionName(learner_->precision()));
+  if (answers_in_chosen_) c.answers_in = std::string(PrecisionName(learner_->answers_in()));
   c.planned_epochs = static_cast<int>(planned_epochs_);
   c.warmup_steps = schedule_.warmup_steps;
   c.learning_rate = schedule_.peak;
@@ -203,6 +207,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   best_.loss = c.best_loss;
   best_epoch_ = c.best_epoch;
   best_outputs_.clear();
+  if (const auto answers_in = PrecisionByName(c.answers_in)) AnswerIn(*answers_in);
   epochs_without_better_ = c.epochs_without_better;
   patience_metric_ = c.patience_metric;
   validated_at_step_ = position_ == 0 && has_best_ ? step_ : -1;

@@ -192,6 +192,7 @@ absl::Status TakeTrain(const plain::JobSpec& json, TrainingSpec& spec) {
   spec.checkpoint_epochs = static_cast<int>(train.checkpoint_epochs);
   spec.keep_best = static_cast<int>(train.keep_best);
   if (!train.precision.empty()) spec.precision = PrecisionByName(train.precision);
+  spec.half_answers = train.inference_precision != "fp32";
   if (!train.recompute.empty()) spec.recompute = train.recompute == "on";
   spec.shorten_sequences = train.shorten_sequences;
   spec.paths = train.paths;

@@ -49,6 +49,7 @@ struct TrainingSpec {
   int64_t batch = 0;                   // per rank; 0: auto
   int64_t accumulation = 0;            // batches per optimizer step
   std::optional<Precision> precision;  // none: auto
+  bool half_answers = true;            // predictions may be in the half precision of the training
   int patience = 0;                    // 0: never
   bool shuffle = false;
 

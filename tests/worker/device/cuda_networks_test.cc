@@ -228,6 +228,21 @@ TEST_P(NetworksTest, HalfPrecisionStaysNear) {
   }
 }
 
+TEST_P(NetworksTest, AnswersInHalfPrecisionStayNear) {
+  if (network().image.size() == 4) return;  // volumes are predicted from files
+  const auto learner = NewLearner();
+  ASSERT_TRUE(learner);
+  for (int64_t step = 0; step < 3; ++step) ASSERT_TRUE(Step(*learner, step).ok());
+  std::vector<int32_t> rows(32);
+  std::iota(rows.begin(), rows.end(), 40);
+  std::vector<float> full(rows.size() * kOutputs), half(full.size());
+  ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(full)).ok());
+  learner->AnswerIn(Precision::kBf16);
+  ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(half)).ok());
+  EXPECT_LT(Distance(half, full), 0.05);
+  EXPECT_NE(half, full);
+}
+
 TEST_P(NetworksTest, ItGoesOnFromItsSavedState) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   const auto first = NewLearner(), second = NewLearner();

@@ -327,6 +327,31 @@ TEST(HandwrittenForwardTest, PredictionsAreThoseOfTheModel) {
   }
 }
 
+TEST(HandwrittenForwardTest, InHalfPrecisionPredictionsStayNearThoseOfTheModel) {
+  for (const Case& one : Cases()) {
+    if (!one.options.model.mlp.has_value()) continue;
+    const auto learner = NewLearner(one.options, true);
+    EXPECT_EQ(learner->answers_in(), Precision::kFp32);
+    std::vector<int32_t> rows(static_cast<size_t>(kRows - kFirst));
+    std::iota(rows.begin(), rows.end(), static_cast<int32_t>(kFirst));
+    std::vector<float> wanted(rows.size() * static_cast<size_t>(one.options.shape.outputs));
+    std::vector<float> out(wanted.size()), again(wanted.size());
+    ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(wanted)).ok());
+    learner->AnswerIn(Precision::kBf16);
+    ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(out)).ok());
+    double largest = 0, distance = 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      largest = std::max<double>(largest, std::abs(wanted[i]));
+      distance = std::max<double>(distance, std::abs(wanted[i] - out[i]));
+    }
+    EXPECT_LT(distance, 0.03 * largest) << one.name;
+    if (CpuMultipliesBf16()) EXPECT_GT(distance, 0) << one.name;
+    learner->AnswerIn(Precision::kFp32);
+    ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(again)).ok());
+    EXPECT_EQ(again, wanted) << one.name;
+  }
+}
+
 TEST(Bf16Test, ValuesAreRoundedToTheNearestEven) {
   const auto round_trip = [](float value) {
     Bf16 half;

@@ -410,6 +410,38 @@ TEST(PackedAttentionTest, PackedAttentionEqualsPaddedAttention) {
   ExpectPackedIsPadded(/*disentangled=*/true, 0, /*window=*/1);
 }
 
+TEST(PaddedAttentionTest, PlacesMadeForAllLayersServeEachOfThem) {
+  const RelativeBuckets buckets(8, 60);
+  const at::Tensor rows = at::randn({12, 36}), relative = at::randn({buckets.count(), 24});
+  for (const std::vector<int64_t>& ends : {std::vector<int64_t>{4, 5, 12}, {6, 12}}) {
+    for (const bool disentangled : {false, true}) {
+      TextAttentionOptions options =
+          AttentionOver(ends, 3, disentangled ? &buckets : nullptr, at::kCPU);
+      EXPECT_EQ(options.places, nullptr);  // the CPU has a pass without padding
+      const at::Tensor by = disentangled ? relative : at::Tensor();
+      const at::Tensor wanted = PaddedAttention(rows, by, options);
+      options.places = PadPlaces(ends, options.buckets, at::kCPU);
+      EXPECT_EQ(options.places->padding.defined(), ends.size() == 3);
+      EXPECT_TRUE(PaddedAttention(rows, by, options).equal(wanted));
+    }
+  }
+}
+
+// A pass that is made again (activation checkpointing) drops the same.
+TEST(PaddedAttentionTest, DropoutFollowsFromTheSeed) {
+  TextAttentionOptions options = AttentionOver({5, 12}, 3, nullptr, at::kCPU);
+  options.dropout = 0.3;
+  const at::Tensor rows = at::randn({12, 36});
+  const auto drawn = [&](uint64_t seed) {
+    options.seed = seed;
+    return PaddedAttention(rows, at::Tensor(), options);
+  };
+  const at::Tensor first = drawn(4);
+  EXPECT_TRUE(first.isfinite().all().item<bool>());
+  EXPECT_FALSE(drawn(5).equal(first));
+  EXPECT_TRUE(drawn(4).equal(first));
+}
+
 TEST(PackedAttentionTest, ATokenDoesNotSeeBeyondItsWindow) {
   constexpr int64_t kTokens = 20, kWindow = 3, kWidth = 8;
   TextAttentionOptions options;

@@ -6,6 +6,7 @@
 #include <absl/time/clock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 #include <string>
 #include <variant>
@@ -118,6 +119,28 @@ TEST_F(PrecisionChoiceTest, OnAGpuStepsDecideAsWell) {
 TEST_F(PrecisionChoiceTest, OnAGpuWithoutTimeForThemItsHalfPrecisionIsTaken) {
   EXPECT_EQ(Choose(absl::Milliseconds(800), 0.7, 90), Precision::kBf16);
   EXPECT_LE(taken_.size(), 3u);
+}
+
+TEST(AnswersInHalfTest, WhatSavesTimeAndCostsNoScoreIsTaken) {
+  const auto will_do = [](double full, double half, double gain, int64_t rows) {
+    const absl::Duration time = absl::Seconds(1);
+    return HalfWillDo({full, time}, {half, time / gain}, rows);
+  };
+  EXPECT_TRUE(will_do(0.9, 0.9, 2, 1000));
+  EXPECT_TRUE(will_do(0.9, 0.897, 2, 1000));   // three rows of a thousand
+  EXPECT_FALSE(will_do(0.9, 0.895, 2, 1000));  // five
+  EXPECT_FALSE(will_do(0.9, 0.897, 2, 100000));
+  EXPECT_FALSE(will_do(0.9, 0.905, 2, 1000));  // better by chance
+  EXPECT_FALSE(will_do(0.9, 0.9, 1.05, 1000));
+  EXPECT_TRUE(will_do(-0.5, -0.501, 2, 1000));
+  EXPECT_FALSE(will_do(12.0, std::numeric_limits<double>::quiet_NaN(), 2, 1000));
+}
+
+TEST(AnswersInHalfTest, ItIsTriedWhereItMayGainAndHasTime) {
+  EXPECT_TRUE(IsWorthHalf(absl::Seconds(1), absl::Seconds(60)));
+  EXPECT_FALSE(IsWorthHalf(absl::Seconds(4), absl::Seconds(60)));
+  EXPECT_FALSE(IsWorthHalf(absl::Milliseconds(5), absl::Seconds(60)));
+  EXPECT_TRUE(IsWorthHalf(absl::Seconds(1), absl::InfiniteDuration()));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "worker/model/handwritten/handwritten_columns.h"
 #include "worker/model/kernels/gemm.h"
 #include "worker/model/kernels/layer_loops.h"
+#include "worker/model/kernels/packed_half_layer.h"
 #include "worker/model/kernels/packed_layer.h"
 
 namespace traind {
@@ -31,6 +32,7 @@ class MlpForward final : public HandwrittenForward {
                          shape[0],
                          setup.offsets[static_cast<size_t>(weight)],
                          setup.Offset(absl::StrCat("layers.", i, ".bias")),
+                         {},
                          {}});
       widest = std::max({widest, shape[0], shape[1]});
     }
@@ -43,6 +45,9 @@ class MlpForward final : public HandwrittenForward {
     setup_.codes = input.codes;
     setup_.weights = input.weights;
     const HandwrittenColumns columns(setup_);
+    if (input.half && PackedHalfLayer::Available()) {
+      return RunInHalf(columns, input, outputs);
+    }
     const bool packed = input.count >= kPackRows && PackedLayer::Available();
     for (Layer& layer : layers_) {
       if (packed) {
@@ -69,7 +74,29 @@ class MlpForward final : public HandwrittenForward {
   struct Layer {
     int64_t in = 0, out = 0, weight = 0, bias = 0;
     PackedLayer packed;
+    PackedHalfLayer half;
   };
+
+  void RunInHalf(const HandwrittenColumns& columns, const ForwardInput& input, float* outputs) {
+    for (Layer& layer : layers_) {
+      layer.half.Pack(setup_.weights + layer.weight, setup_.weights + layer.bias, layer.out,
+                      layer.in);
+    }
+    for (auto* values : {&half_front_, &half_back_}) values->resize(front_.size() + kBlockRows);
+    for (int64_t begin = 0; begin < input.count; begin += kBlockRows) {
+      const int64_t rows = std::min(kBlockRows, input.count - begin);
+      Bf16 *x = half_front_.data(), *to = half_back_.data();
+      RoundRows(Gather(columns, input, begin, rows), rows, layers_[0].in, x);
+      for (const Layer& layer : layers_) {
+        if (&layer == &layers_.back()) {
+          layer.half.Apply(x, rows, outputs + begin * layer.out);
+        } else {
+          layer.half.ApplyRelu(x, rows, to);
+          std::swap(x, to);
+        }
+      }
+    }
+  }
 
   int64_t Index(const std::string& name) const {
     int64_t i = 0;
@@ -118,6 +145,7 @@ class MlpForward final : public HandwrittenForward {
   std::vector<Layer> layers_;
   bool uses_rows_directly_ = false;  // the first layer takes a row's numbers unchanged
   std::vector<float> front_, back_;
+  std::vector<Bf16> half_front_, half_back_;  // empty until they are needed
 };
 
 }  // namespace

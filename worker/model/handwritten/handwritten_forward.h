@@ -17,6 +17,9 @@ struct ForwardInput {
   const int32_t* codes = nullptr;
   const int32_t* rows = nullptr;
   int64_t first = 0, count = 0;
+  // Allows products of values rounded to bf16, where the processor has instructions for it. It is
+  // meant for many rows.
+  bool half = false;
 };
 
 // Computes a network's outputs for some rows.
@@ -24,7 +27,8 @@ struct ForwardInput {
 class HandwrittenForward {
  public:
   virtual ~HandwrittenForward() = default;
-  // outputs: [count, shape.outputs] float32, equal to those of Model::Forward.
+  // outputs: [count, shape.outputs] float32, equal to those of Model::Forward; with `half`,
+  // nearly so.
   virtual void Run(const ForwardInput& input, float* outputs) = 0;
 };
 

@@ -99,16 +99,18 @@ class BertEncoder final : public BodyModel {
                          weights[distance_norm_.bias], config_.epsilon)
               .narrow(0, buckets_->begin(), buckets_->count());
     }
+    const TextAttentionOptions attention = AttentionOver(
+        samples.ends, config_.heads, buckets_.has_value() ? &*buckets_ : nullptr, x.device());
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool last = k + 1 == layers_.size();
       const bool trained = trains(static_cast<int64_t>(k) + 1);
       // Captured by value, because a backward pass may call it again.
-      const auto layer = [this, k, dropout = trained ? dropout_ : 0.0, ends = samples.ends,
+      const auto layer = [this, k, dropout = trained ? dropout_ : 0.0, attention,
                           first = last ? samples.first : at::Tensor(),
                           seed = inputs.dropout_seed + kSeedsAround + kSeedsOfLayer * k](
                              const Tensors& own, const at::Tensor& taken) {
         return Through({own, layers_[k].query.weight, config_.epsilon, dropout, seed}, layers_[k],
-                       ends, first, taken);
+                       attention, first, taken);
       };
       const auto begin = weights.begin() + static_cast<int64_t>(layers_[k].query.weight);
       Tensors own(begin, begin + kParametersOfLayer);
@@ -192,11 +194,8 @@ class BertEncoder final : public BodyModel {
   }
 
   // first: where it is defined, only these tokens' rows are wanted; attention sees all tokens.
-  at::Tensor Through(Pass pass, const Layer& layer, const std::vector<int64_t>& ends,
+  at::Tensor Through(Pass pass, const Layer& layer, TextAttentionOptions options,
                      const at::Tensor& first, at::Tensor x) const {
-    TextAttentionOptions options;
-    options.ends = ends;
-    options.heads = config_.heads;
     options.dropout = pass.dropout;
     options.seed = pass.seed++;
     const auto joined = [&](size_t LinearParameters::*part) {
@@ -207,7 +206,6 @@ class BertEncoder final : public BodyModel {
     const at::Tensor bias = joined(&LinearParameters::bias);
     at::Tensor relative;
     if (buckets_.has_value()) {  // by the same weights as the tokens' queries and keys
-      options.buckets = &*buckets_;
       const int64_t both = 2 * config_.width;
       relative = at::linear(pass.Drop(pass.own.back()), weight.narrow(0, 0, both),
                             bias.narrow(0, 0, both));

@@ -96,18 +96,18 @@ class ModernBert final : public BodyModel {
     if (trains(0) && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed);
     const at::Tensor global = Rotations(samples.place, config_.global_base);
     const at::Tensor local = Rotations(samples.place, config_.local_base);
+    const TextAttentionOptions attention =
+        AttentionOver(samples.ends, config_.heads, /*buckets=*/nullptr, x.device());
     for (size_t k = 0; k < layers_.size(); ++k) {
       const bool sees_all = config_.global[k];
       const bool trained = trains(static_cast<int64_t>(k) + 1);
       // Captured by value, because a backward pass may call it again.
-      const auto layer = [this, k, dropout = trained ? dropout_ : 0.0, ends = samples.ends,
+      const auto layer = [this, k, dropout = trained ? dropout_ : 0.0, attention,
                           window = sees_all ? 0 : config_.window,
                           rotations = sees_all ? global : local,
                           seed = inputs.dropout_seed + kSeedsAround + kSeedsOfLayer * k](
                              const Tensors& own, const at::Tensor& taken) {
-        TextAttentionOptions options;
-        options.ends = ends;
-        options.heads = config_.heads;
+        TextAttentionOptions options = attention;
         options.window = window;
         options.dropout = dropout;
         options.seed = seed;

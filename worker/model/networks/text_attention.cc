@@ -1,17 +1,23 @@
 #include "worker/model/networks/text_attention.h"
 
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <utility>
 
+#include "worker/device/upload.h"
 #include "worker/model/kernels/dropout_mask.h"
 #include "worker/model/kernels/layer_loops.h"
 #include "worker/model/networks/custom_gradient.h"
@@ -101,14 +107,56 @@ Tensors PackedGradients(const TextAttentionOptions& options, const Tensors& save
   return {d, d_relative};
 }
 
-// The buckets of i - j, [T, T], where T is the length of the longest sample.
-at::Tensor BucketsOf(const RelativeBuckets& buckets, int64_t longest, c10::Device device) {
-  at::Tensor index = at::empty({longest, longest}, at::kLong);
-  auto* out = index.mutable_data_ptr<int64_t>();
-  for (int64_t i = 0; i < longest; ++i) {
-    for (int64_t j = 0; j < longest; ++j) *out++ = buckets.BucketOf(i - j);
+// What each step does not see, for a fused kernel that takes what it does see. A step of the
+// padding may see nothing, so each step sees itself.
+at::Tensor SeenBy(const PaddedPlaces& places, int64_t window, c10::Device device) {
+  if (window == 0) return places.padding.defined() ? places.padding.logical_not() : at::Tensor();
+  const at::Tensor steps = at::arange(places.longest, at::TensorOptions(device).dtype(at::kLong));
+  const at::Tensor away = steps.unsqueeze(1).sub(steps).abs();
+  at::Tensor seen = away.le(window);
+  if (!places.padding.defined()) return seen;
+  return seen.logical_and(places.padding.logical_not()).logical_or(away.eq(0));
+}
+
+// [B, heads, T, depth] each.
+at::Tensor FusedAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          const PaddedPlaces& places, const TextAttentionOptions& options) {
+  if (options.dropout > 0) {  // the masks follow from the seed, also when a pass is made again
+    at::Generator generator = at::globalContext().defaultGenerator(query.device());
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(options.seed);
   }
-  return index.to(device);
+  const at::Tensor seen = SeenBy(places, options.window, query.device());
+  return at::scaled_dot_product_attention(
+      query, key, value, seen.defined() ? std::optional<at::Tensor>(seen) : std::nullopt,
+      options.dropout);
+}
+
+// Attention that depends on the distances of tokens, too (He 2021, DeBERTa).
+at::Tensor DisentangledAttention(const at::Tensor& query, const at::Tensor& key,
+                                 const at::Tensor& value, const at::Tensor& relative,
+                                 const PaddedPlaces& places, const TextAttentionOptions& options) {
+  const int64_t width = query.size(1) * query.size(3), depth = query.size(3);
+  const auto rows = [&](int64_t column) {  // [heads, depth, buckets]
+    return relative.narrow(1, column, width)
+        .reshape({relative.size(0), options.heads, depth})
+        .permute({1, 2, 0});
+  };
+  // Products may be bf16; everything that adds up, here and backward, is float32.
+  at::Tensor scores = at::matmul(query, key.transpose(2, 3)).to(at::kFloat);
+  const at::Tensor buckets = places.buckets.expand({places.samples, options.heads, -1, -1});
+  scores = scores.add(at::matmul(query, rows(width)).to(at::kFloat).gather(3, buckets));
+  // Row j, column i holds the bucket of i - j.
+  const at::Tensor by_key =
+      at::matmul(key, rows(0)).to(at::kFloat).gather(3, buckets.transpose(2, 3));
+  scores = scores.add(by_key.transpose(2, 3)).mul(1.0 / std::sqrt(static_cast<double>(3 * depth)));
+  const at::Tensor seen = SeenBy(places, options.window, query.device());
+  if (seen.defined()) {
+    scores = scores.masked_fill(seen.logical_not(), -std::numeric_limits<double>::infinity());
+  }
+  at::Tensor probabilities = at::softmax(scores, -1);
+  if (options.dropout > 0) probabilities = Dropout(probabilities, options.dropout, options.seed);
+  return at::matmul(probabilities.to(value.scalar_type()), value);
 }
 
 }  // namespace
@@ -131,66 +179,75 @@ at::Tensor TextAttention(const at::Tensor& query_key_value, const at::Tensor& re
 
 at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& relative,
                            const TextAttentionOptions& options) {
-  const auto samples = static_cast<int64_t>(options.ends.size());
-  const int64_t width = query_key_value.size(1) / 3, depth = width / options.heads;
-  int64_t begin = 0, longest = 1;
-  for (const int64_t end : options.ends)
-    longest = std::max(longest, end - std::exchange(begin, end));
-  // For each padded step the index of its token, the mask of padding, and for each token the
-  // index of its padded step.
-  at::Tensor place = at::empty({samples, longest}, at::kLong);
-  at::Tensor padding = at::empty({samples, 1, 1, longest}, at::kBool);
-  at::Tensor back = at::empty({query_key_value.size(0)}, at::kLong);
-  begin = 0;
-  for (int64_t b = 0; b < samples; ++b) {
-    const int64_t end = options.ends[static_cast<size_t>(b)];
-    for (int64_t t = 0; t < longest; ++t) {
-      const bool valid = begin + t < end;
-      place.mutable_data_ptr<int64_t>()[b * longest + t] = valid ? begin + t : begin;
-      padding.mutable_data_ptr<bool>()[b * longest + t] = !valid;
-      if (valid) back.mutable_data_ptr<int64_t>()[begin + t] = b * longest + t;
-    }
-    begin = end;
-  }
-  const c10::Device device = query_key_value.device();
-  const at::Tensor padded = query_key_value.index_select(0, place.view({-1}).to(device));
+  const std::shared_ptr<const PaddedPlaces> places =
+      options.places != nullptr
+          ? options.places
+          : PadPlaces(options.ends, options.buckets, query_key_value.device());
+  const int64_t width = query_key_value.size(1) / 3;
+  const at::Tensor padded = query_key_value.index_select(0, places->token);
   const auto heads = [&](int64_t column) {  // [B, heads, T, depth]
     return padded.narrow(1, column, width)
-        .reshape({samples, longest, options.heads, depth})
+        .reshape({places->samples, places->longest, options.heads, width / options.heads})
         .transpose(1, 2);
   };
   const at::Tensor query = heads(0), key = heads(width), value = heads(2 * width);
-  // Products may be bf16; everything that adds up, here and backward, is float32.
-  at::Tensor scores = at::matmul(query, key.transpose(2, 3)).to(at::kFloat);
-  double scale = 1.0 / std::sqrt(static_cast<double>(depth));
-  if (relative.defined()) {
-    scale = 1.0 / std::sqrt(static_cast<double>(3 * depth));
-    const auto rows = [&](int64_t column) {  // [heads, depth, buckets]
-      return relative.narrow(1, column, width)
-          .reshape({relative.size(0), options.heads, depth})
-          .permute({1, 2, 0});
-    };
-    const at::Tensor buckets =
-        BucketsOf(*options.buckets, longest, device).expand({samples, options.heads, -1, -1});
-    scores = scores.add(at::matmul(query, rows(width)).to(at::kFloat).gather(3, buckets));
-    // Row j, column i holds the bucket of i - j.
-    const at::Tensor by_key =
-        at::matmul(key, rows(0)).to(at::kFloat).gather(3, buckets.transpose(2, 3));
-    scores = scores.add(by_key.transpose(2, 3));
+  const at::Tensor mixed =
+      relative.defined() ? DisentangledAttention(query, key, value, relative, *places, options)
+                         : FusedAttention(query, key, value, *places, options);
+  return mixed.transpose(1, 2)
+      .reshape({places->samples * places->longest, width})
+      .index_select(0, places->step);
+}
+
+std::shared_ptr<const PaddedPlaces> PadPlaces(const std::vector<int64_t>& ends,
+                                              const RelativeBuckets* buckets, c10::Device device) {
+  auto places = std::make_shared<PaddedPlaces>();
+  places->samples = static_cast<int64_t>(ends.size());
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    places->longest = std::max(places->longest, end - std::exchange(begin, end));
   }
-  constexpr double kHidden = -std::numeric_limits<double>::infinity();
-  scores = scores.mul(scale).masked_fill(padding.to(device), kHidden);
-  if (options.window > 0) {
-    const at::Tensor steps = at::arange(longest, at::TensorOptions(device).dtype(at::kLong));
-    const at::Tensor away = steps.unsqueeze(1).sub(steps).abs();
-    scores = scores.masked_fill(away.gt(options.window), kHidden);
-    // A step of the padding may see nothing.
-    scores = scores.masked_fill(scores.eq(kHidden).all(-1, true), 0);
+  at::Tensor token = at::empty({places->samples * places->longest}, at::kLong);
+  at::Tensor padding = at::empty({places->samples, 1, 1, places->longest}, at::kBool);
+  at::Tensor step = at::empty({ends.empty() ? 0 : ends.back()}, at::kLong);
+  auto* tokens = token.mutable_data_ptr<int64_t>();
+  auto* steps = step.mutable_data_ptr<int64_t>();
+  bool* is_padding = padding.mutable_data_ptr<bool>();
+  begin = 0;
+  int64_t place = 0;
+  for (const int64_t end : ends) {
+    for (int64_t t = 0; t < places->longest; ++t, ++place) {
+      const bool valid = begin + t < end;
+      tokens[place] = valid ? begin + t : begin;
+      is_padding[place] = !valid;
+      if (valid) steps[begin + t] = place;
+    }
+    begin = end;
   }
-  at::Tensor probabilities = at::softmax(scores, -1);
-  if (options.dropout > 0) probabilities = Dropout(probabilities, options.dropout, options.seed);
-  const at::Tensor mixed = at::matmul(probabilities.to(value.scalar_type()), value);
-  return mixed.transpose(1, 2).reshape({samples * longest, width}).index_select(0, back.to(device));
+  places->token = Upload(token, device);
+  places->step = Upload(step, device);
+  if (place > step.numel()) places->padding = Upload(padding, device);
+  if (buckets != nullptr) {
+    const int64_t longest = places->longest;
+    at::Tensor index = at::empty({longest, longest}, at::kLong);
+    auto* out = index.mutable_data_ptr<int64_t>();
+    for (int64_t i = 0; i < longest; ++i) {
+      const int32_t* row = buckets->Row(i);
+      out = std::copy(row, row + longest, out);
+    }
+    places->buckets = Upload(index, device);
+  }
+  return places;
+}
+
+TextAttentionOptions AttentionOver(const std::vector<int64_t>& ends, int64_t heads,
+                                   const RelativeBuckets* buckets, c10::Device device) {
+  TextAttentionOptions options;
+  options.ends = ends;
+  options.heads = heads;
+  options.buckets = buckets;
+  if (device.is_cuda()) options.places = PadPlaces(ends, buckets, device);
+  return options;
 }
 
 }  // namespace traind

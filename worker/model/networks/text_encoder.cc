@@ -66,12 +66,14 @@ class TextEncoder final : public Model {
     const TextSamples samples = TextSamplesOf(inputs);
     at::Tensor x = at::embedding(weights[tokens_], inputs.tokens);  // [N, D]
     if (!disentangled_) x = x.add(at::embedding(weights[position_], samples.place));
+    const TextAttentionOptions attention =
+        AttentionOver(samples.ends, spec_.heads, disentangled_ ? &buckets_ : nullptr, x.device());
     for (size_t k = 0; k < layers_.size(); ++k) {
       // Captured by value, because a backward pass may call it again.
-      const auto layer = [this, k, dropout, ends = samples.ends,
+      const auto layer = [this, k, dropout, attention,
                           seed = inputs.dropout_seed + kSeedsOfLayer * k](
                              const std::vector<at::Tensor>& own, const at::Tensor& taken) {
-        return Layer({own, layers_[k].in_proj.weight, dropout, seed}, k, ends, taken);
+        return Layer({own, layers_[k].in_proj.weight, dropout, seed}, k, attention, taken);
       };
       const auto begin = weights.begin() + static_cast<int64_t>(layers_[k].in_proj.weight);
       std::vector<at::Tensor> own(begin, begin + kParametersOfLayer);
@@ -103,24 +105,20 @@ class TextEncoder final : public Model {
     at::Tensor Drop(const at::Tensor& x) { return dropout > 0 ? Dropout(x, dropout, seed++) : x; }
   };
 
-  at::Tensor Layer(Pass pass, size_t k, const std::vector<int64_t>& ends, at::Tensor x) const {
+  at::Tensor Layer(Pass pass, size_t k, const TextAttentionOptions& attention, at::Tensor x) const {
     const EncoderLayer& layer = layers_[k];
-    x = x.add(pass.Drop(Attention(pass, layer, ends, pass.Norm(x, layer.norm1))));
+    x = x.add(pass.Drop(Attention(pass, layer, attention, pass.Norm(x, layer.norm1))));
     const at::Tensor hidden = at::gelu(pass.Linear(pass.Norm(x, layer.norm2), layer.linear1));
     return x.add(pass.Drop(pass.Linear(pass.Drop(hidden), layer.linear2)));
   }
 
   // x: [N, D].
-  at::Tensor Attention(Pass& pass, const EncoderLayer& layer, const std::vector<int64_t>& ends,
+  at::Tensor Attention(Pass& pass, const EncoderLayer& layer, TextAttentionOptions options,
                        const at::Tensor& x) const {
-    TextAttentionOptions options;
-    options.ends = ends;
-    options.heads = spec_.heads;
     options.dropout = pass.dropout;
     options.seed = pass.seed++;
     at::Tensor relative;
     if (disentangled_) {  // as DeBERTa v3, by the same weights as the tokens'
-      options.buckets = &buckets_;
       const int64_t both = 2 * spec_.width;
       relative = at::linear(pass.own.back(), pass.Weight(layer.in_proj.weight).narrow(0, 0, both),
                             pass.Weight(layer.in_proj.bias).narrow(0, 0, both));

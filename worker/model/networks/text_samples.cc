@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "worker/device/upload.h"
+
 namespace traind {
 
 TextSamples TextSamplesOf(const Inputs& inputs) {
@@ -28,10 +30,10 @@ TextSamples TextSamplesOf(const Inputs& inputs) {
     begin = data[b];
   }
   const c10::Device device = inputs.tokens.device();
-  samples.sample_of_token = sample_of_token.to(device);
-  samples.place = place.to(device);
-  samples.first = first.to(device);
-  samples.share = share.to(device);
+  samples.sample_of_token = Upload(sample_of_token, device);
+  samples.place = Upload(place, device);
+  samples.first = Upload(first, device);
+  samples.share = Upload(share, device);
   return samples;
 }
 

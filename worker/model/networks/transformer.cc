@@ -4,6 +4,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
 #include <absl/strings/str_cat.h>
 
@@ -136,14 +137,20 @@ class Transformer final : public Model {
           .view({rows, t.size(1), spec_.heads, depth})
           .transpose(1, 2);
     };
-    const double scale = 1.0 / std::sqrt(static_cast<double>(depth));
-    const at::Tensor scores =
-        at::matmul(heads(query, 0).mul(scale), heads(key_value, 0).transpose(2, 3));
-    const at::Tensor probabilities = pass.Drop(at::softmax(scores, -1));  // [B, heads, Q, T]
-    const at::Tensor mixed =
-        at::matmul(probabilities.to(key_value.scalar_type()), heads(key_value, spec_.width));
+    const at::Tensor mixed = Mixed(pass, heads(query, 0), heads(key_value, 0),
+                                   heads(key_value, spec_.width));  // [B, heads, Q, depth]
     return pass.Linear(mixed.transpose(1, 2).reshape({rows, query_input.size(1), spec_.width}),
                        layer.out_proj);
+  }
+
+  // The device's fused kernel draws other dropout than the pass written by hand.
+  static at::Tensor Mixed(Pass& pass, const at::Tensor& query, const at::Tensor& key,
+                          const at::Tensor& value) {
+    if (pass.dropout <= 0) return at::scaled_dot_product_attention(query, key, value);
+    const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(3)));
+    const at::Tensor scores = at::matmul(query.mul(scale), key.transpose(2, 3));
+    const at::Tensor probabilities = pass.Drop(at::softmax(scores, -1));  // [B, heads, Q, T]
+    return at::matmul(probabilities.to(value.scalar_type()), value);
   }
 
   at::Tensor Feedforward(Pass& pass, const EncoderLayer& layer, const at::Tensor& x) const {
