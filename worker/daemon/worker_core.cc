@@ -407,13 +407,29 @@ rp::ToProcess WorkerCore::TaskMessage(const Attempt& attempt, int index, absl::D
   const TaskStart& task = attempt.task;
   const int64_t remaining_ms = RemainingMs(task.deadline_at - options_.deadline_margin, now);
   if (task.kind == TaskKind::kPredict) {
-    return rp::Predict{task.attempt, task.job,   options_.state_dir, task.spec_json, 1,
-                       remaining_ms, data_roots_};
+    return rp::Predict{task.attempt, task.job,     options_.state_dir, task.spec_json,
+                       IdleCores(),  remaining_ms, data_roots_};
   }
   if (task.kind == TaskKind::kServe) {
     return rp::Serve{task.attempt, task.job, options_.state_dir, task.spec_json, 1, remaining_ms};
   }
   return TrainMessage(attempt, index, now);
+}
+
+// A CPU slot is a core; GPUs share the cores.
+int WorkerCore::CoresOfSlot() const {
+  return IsCuda() ? std::max(1, options_.cores / static_cast<int>(slots_.size())) : 1;
+}
+
+// For a task without slots: the cores of the slots that have no fold, shared with its like. At
+// least one; folds that begin later have to share theirs.
+int WorkerCore::IdleCores() const {
+  int slots = static_cast<int>(slots_.size()), tasks = 0;
+  for (const auto& [id, attempt] : attempts_) {
+    slots -= static_cast<int>(attempt.task.slots.size());
+    tasks += attempt.task.kind == TaskKind::kPredict;
+  }
+  return std::max(1, slots * CoresOfSlot() / std::max(1, tasks));
 }
 
 rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Duration now) const {
@@ -433,8 +449,7 @@ rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Dura
   train.rendezvous.port = task.rendezvous_port;
   train.rendezvous.timeout_ms = absl::ToInt64Milliseconds(options_.exchange_timeout);
   train.device = IsCuda() ? "cuda" : "cpu";
-  // A CPU slot is a core; GPUs share the cores.
-  train.threads = IsCuda() ? std::max(1, options_.cores / static_cast<int>(slots_.size())) : 1;
+  train.threads = CoresOfSlot();
   train.epochs = task.epochs;
   train.row_share = task.row_share;
   train.batch = task.batch;

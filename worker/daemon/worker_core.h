@@ -180,6 +180,8 @@ class WorkerCore {
   // Start: refuses what cannot be.
   absl::Status Check(const TaskStart& task) const;
   bool IsCuda() const { return !slots_.empty() && slots_[0].device == "cuda"; }
+  int CoresOfSlot() const;
+  int IdleCores() const;
   // Puts waiting Attempts to work where that is possible now.
   void Launch(absl::Duration now);
   bool SlotsFree(const Attempt& attempt) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/container.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -14,6 +15,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/table/series_places.h"
 #include "worker/inference/images_file.h"
+#include "worker/inference/side_by_side.h"
 #include "worker/inference/volumes_file.h"
 #include "worker/learner/learner.h"
 #include "worker/task/failure.h"
@@ -31,6 +33,8 @@ constexpr double kPublishMargin = 1.5;
 // Publishing intermediate Predictions may take a twentieth of the time.
 constexpr int kMostOfTime = 20;
 constexpr absl::Duration kBetweenPredictions = absl::Seconds(2);
+// More instances of a model may take this part of the memory that is free.
+constexpr int64_t kMemoryOfInstances = 4;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -50,7 +54,6 @@ std::string DatasetPrediction::InAttempt(const std::string& name) const {
 }
 
 absl::Status DatasetPrediction::Run() {
-  SetTorchThreads(task_.threads);
   ASSIGN_OR_RETURN(spec_, ParseInferenceSpec(task_.spec_json));
   values_.resize(spec_.models.size());
   RETURN_IF_ERROR(
@@ -234,6 +237,7 @@ absl::Status DatasetPrediction::PredictWith(int index) {
                 models - ++missing_);
     return absl::OkStatus();
   }
+  SetTorchThreads(volumes_ != nullptr ? task_.threads : 1);
   const absl::StatusOr<std::string> sha256 = later_ != nullptr     ? WriteForecast(index, **model)
                                              : volumes_ != nullptr ? WriteVoxels(index, **model)
                                                                    : WriteValues(index, **model);
@@ -284,28 +288,49 @@ absl::StatusOr<std::string> DatasetPrediction::WriteForecast(int index, RowModel
   return digest.sha256;
 }
 
+// More instances of a model, one for each further thread that has rows to predict. What a model
+// answers does not depend on their number, as each works with one thread.
+std::vector<std::unique_ptr<RowModel>> DatasetPrediction::MoreInstances(
+    const ModelChoice& choice, const RowModel& model) const {
+  std::vector<std::unique_ptr<RowModel>> more;
+  const int64_t bytes = model.InstanceBytes();
+  if (bytes == 0) return more;
+  const int64_t steps = std::min(rows_, kRowsPerBlock) / model.RowsPerStep();
+  const int64_t most = std::min({static_cast<int64_t>(task_.threads), steps,
+                                 1 + AvailableMemory() / kMemoryOfInstances / bytes});
+  while (static_cast<int64_t>(more.size()) + 1 < most) {
+    auto instance = LoadRowModel(task_.state_dir, choice, /*threads=*/1);
+    if (!instance.ok()) break;
+    more.push_back(*std::move(instance));
+  }
+  return more;
+}
+
 // Returns the digest of values-<index>.npy. Cancelled: time is up.
 absl::StatusOr<std::string> DatasetPrediction::WriteValues(int index, RowModel& model) {
   const size_t outputs = schema_.outputs();
   ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, StartValues(index));
+  const auto more = MoreInstances(spec_.models[static_cast<size_t>(index)], model);
+  std::vector<RowModel*> models = {&model};
+  for (const auto& instance : more) models.push_back(instance.get());
   std::vector<float> values;
   std::vector<double> sums(outputs);
   const int64_t step = model.RowsPerStep();
+  const int64_t at_once = step * static_cast<int64_t>(models.size());
   int64_t rows_left = rows_;
   for (int64_t block = 0; block < rows_file_->blocks(); ++block) {
     const LaterRows rows = rows_file_->Block(block);
     const int64_t count = rows_file_->RowsOf(block);
     for (int64_t begin = 0, end = 0; begin < count; begin = end) {
-      if (TimeIsUp() || CannotFinish(rows_left, step)) return EndEarly(sums, rows_left, *out);
-      // A short last step is merged with the one before, because few rows may
-      // take another code path.
-      end = count - begin < step + step / 2 ? count : begin + step;
+      if (TimeIsUp() || CannotFinish(rows_left, at_once)) return EndEarly(sums, rows_left, *out);
+      const std::vector<int64_t> ends = StepEnds(begin, count, step, models.size());
+      end = ends.back();
       const absl::Duration began = clock_.MonotonicNow();
       values.resize(static_cast<size_t>(end - begin) * outputs);
-      RETURN_IF_ERROR(model.Predict(rows, begin, end, absl::MakeSpan(values)));
+      RETURN_IF_ERROR(PredictSideBySide(models, rows, begin, ends, absl::MakeSpan(values)));
       RETURN_IF_ERROR(out->Append(absl::string_view(reinterpret_cast<const char*>(values.data()),
                                                     values.size() * sizeof(float))));
-      if (end - begin >= step) step_cost_ = clock_.MonotonicNow() - began;
+      if (end - begin >= at_once) step_cost_ = clock_.MonotonicNow() - began;
       for (size_t i = 0; i < values.size(); ++i) sums[i % outputs] += values[i];
       rows_left -= end - begin;
       ReportProgress();

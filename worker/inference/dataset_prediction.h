@@ -51,6 +51,8 @@ class DatasetPrediction {
   absl::Status ReadVolumes();
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
+  std::vector<std::unique_ptr<RowModel>> MoreInstances(const ModelChoice& choice,
+                                                       const RowModel& model) const;
   absl::StatusOr<std::string> WriteValues(int index, RowModel& model);
   absl::StatusOr<std::string> WriteForecast(int index, RowModel& model);
   absl::StatusOr<std::string> WriteVoxels(int index, RowModel& model);

@@ -157,6 +157,11 @@ absl::Status NetworkModel::Predict(const LaterRows& rows, int64_t begin, int64_t
   return learner_->Predict(Weights::kBest, encoded, out);
 }
 
+int64_t NetworkModel::InstanceBytes() const {
+  constexpr int64_t kSlots = 5;  // weights, the best ones, a gradient, two moments of the optimizer
+  return kSlots * TotalSize(learner_->layout()) * static_cast<int64_t>(sizeof(float));
+}
+
 absl::StatusOr<std::vector<float>> NetworkModel::Forecast(std::shared_ptr<const Table> later) {
   ASSIGN_OR_RETURN(
       TestAnswers answers,

@@ -26,6 +26,7 @@ class NetworkModel final : public TrainedModel {
 
   absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                        absl::Span<float> out) override;
+  int64_t InstanceBytes() const override;
   void AnswerFewRows() override { learner_->AnswerIn(Precision::kFp32); }
   absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> later) override;
   absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> volumes,

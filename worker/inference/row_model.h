@@ -49,6 +49,9 @@ class RowModel {
   // REQUIRES: rows have images if image() is not null.
   virtual absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
                                absl::Span<float> out) = 0;
+  // The memory, in bytes, of one more instance that predicts other rows on another thread; 0: there
+  // is no use for one.
+  virtual int64_t InstanceBytes() const { return 0; }
   // From now on few rows come at a time: float32 is then the quickest, whatever the fold answered
   // in.
   virtual void AnswerFewRows() {}

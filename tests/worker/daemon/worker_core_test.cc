@@ -116,10 +116,10 @@ TEST_F(CoreTest, EveryFieldOfThePrepareAndInferenceTasksReachesItsProcess) {
   task.attempt = 8;
   task.kind = TaskKind::kPredict;
   StartTraining(task);
-  const rp::Predict predict{8, "job-7", "/state", "{}", 1, 59'850, roots};
+  const rp::Predict predict{8, "job-7", "/state", "{}", 2, 59'850, roots};
   ASSERT_EQ(Sent<rp::Predict>().size(), 1u);
   EXPECT_EQ(Shown(Sent<rp::Predict>()[0]), Shown(predict));
-  ExpectAllSetBut(predict, {"threads"});
+  ExpectAllSetBut(predict, {});
   task.attempt = 9;
   task.kind = TaskKind::kServe;
   StartTraining(task);
@@ -127,6 +127,26 @@ TEST_F(CoreTest, EveryFieldOfThePrepareAndInferenceTasksReachesItsProcess) {
   ASSERT_EQ(Sent<rp::Serve>().size(), 1u);
   EXPECT_EQ(Shown(Sent<rp::Serve>()[0]), Shown(serve));
   ExpectAllSetBut(serve, {"threads"});
+}
+
+class EightSlotsTest : public CoreTest {
+ protected:
+  EightSlotsTest() : CoreTest(std::vector<Slot>(8, {"cpu", "a", "", 1})) {}
+};
+
+TEST_F(EightSlotsTest, PredictTasksShareTheCoresOfIdleSlots) {
+  const auto threads_of = [this](int64_t attempt) {
+    TaskStart task = Prepare(attempt, now_ + absl::Seconds(60));
+    task.kind = TaskKind::kPredict;
+    StartTraining(task);
+    return Sent<rp::Predict>().back().threads;
+  };
+  EXPECT_EQ(threads_of(20), 8);
+  EXPECT_EQ(threads_of(21), 4);
+  StartTraining(Train(22, {0, 1}));
+  EXPECT_EQ(threads_of(23), 2);
+  StartTraining(Train(24, {2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(threads_of(25), 1) << "one it has in any case";
 }
 
 TEST_F(CoreTest, EveryFieldOfAReplanAndAStopReachesTheRank) {

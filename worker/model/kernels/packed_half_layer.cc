@@ -37,9 +37,9 @@ TRAIND_BF16 inline __attribute__((always_inline)) __m512bh TwoOf(const Bf16* x) 
 TRAIND_BF16 inline __attribute__((always_inline)) void Copy(__m256bh values, int64_t count,
                                                             Bf16* to) {
   if (count >= kLanes) {
-    std::memcpy(to, &values, sizeof values);
+    std::memcpy(&to->bits, &values, sizeof values);
   } else {
-    std::memcpy(to, &values, static_cast<size_t>(count) * sizeof(Bf16));
+    std::memcpy(&to->bits, &values, static_cast<size_t>(count) * sizeof(Bf16));
   }
 }
 
@@ -49,8 +49,8 @@ TRAIND_BF16 inline __attribute__((always_inline)) void Keep(__m512 sums, int64_t
   _mm512_mask_storeu_ps(y, mask, sums);
 }
 TRAIND_BF16 inline __attribute__((always_inline)) void Keep(__m512 sums, int64_t count, Bf16* y) {
-  // The second operand is returned where one is NaN, which thus stays.
-  Copy(_mm512_cvtneps_pbh(_mm512_max_ps(_mm512_setzero_ps(), sums)), count, y);
+  const __m512 zero = {};
+  Copy(_mm512_cvtneps_pbh(sums <= zero ? zero : sums), count, y);  // a NaN stays a NaN
 }
 
 // Computes one tile of y, [rows, stride]: kTall rows of one panel's columns.
