@@ -28,8 +28,8 @@ void Append(const MediaBatch& part, MediaBatch& to) {
 
 }  // namespace
 
-MediaLoader::MediaLoader(std::shared_ptr<const MediaSource> source, int threads)
-    : source_(std::move(source)) {
+MediaLoader::MediaLoader(std::shared_ptr<const MediaSource> source, int threads, bool training)
+    : source_(std::move(source)), training_(training) {
   AddThreadsUpTo(threads);
 }
 
@@ -52,7 +52,7 @@ absl::Status MediaLoader::Load(const Part& part, MediaBatch& out) const {
   MediaRequest request;
   request.rows = absl::MakeConstSpan(rows_).subspan(static_cast<size_t>(part.begin),
                                                     static_cast<size_t>(part.count));
-  request.training = true;
+  request.training = training_;
   request.seed = seed_;
   return source_->Load(request, out);
 }

@@ -1,4 +1,4 @@
-// Loads the media of the next batch while the current one is trained on.
+// Loads the media of the next batch while a model works on the current one.
 #pragma once
 
 #include <absl/base/thread_annotations.h>
@@ -20,7 +20,9 @@ namespace traind {
 // Threads: confined to one. Errors: those of the source.
 class MediaLoader {
  public:
-  explicit MediaLoader(std::shared_ptr<const MediaSource> source, int threads = 1);
+  // training: see MediaRequest.
+  explicit MediaLoader(std::shared_ptr<const MediaSource> source, int threads = 1,
+                       bool training = true);
   ~MediaLoader();
   MediaLoader(const MediaLoader&) = delete;
   MediaLoader& operator=(const MediaLoader&) = delete;
@@ -55,6 +57,7 @@ class MediaLoader {
   void Settle();
 
   const std::shared_ptr<const MediaSource> source_;
+  const bool training_;
   std::vector<int32_t> rows_;  // changed only while nothing is being loaded
   uint64_t seed_ = 0;
   MediaBatch current_;

@@ -63,12 +63,15 @@ void Learner::Impl::ResetFeatures() {
   features.Reset(rows->rows(), model->body()->body_width(), device);
 }
 
+Inputs Learner::Impl::ColumnsOf(const ResidentRows& from, absl::Span<const int32_t> part) const {
+  return from.GatherInputs(ToDevice(std::vector<int32_t>(part.begin(), part.end()),
+                                    {static_cast<int64_t>(part.size())}, device));
+}
+
 absl::StatusOr<Inputs> Learner::Impl::InputsOf(const ResidentRows& from,
                                                absl::Span<const int32_t> part,
                                                MediaBatch& loaded) const {
-  const at::Tensor index = ToDevice(std::vector<int32_t>(part.begin(), part.end()),
-                                    {static_cast<int64_t>(part.size())}, device);
-  Inputs inputs = from.GatherInputs(index);
+  Inputs inputs = ColumnsOf(from, part);
   if (media != nullptr) {
     MediaRequest request;
     request.rows = part;
@@ -112,10 +115,8 @@ absl::Status Learner::Impl::ScoreFeatures(Weights which, absl::Span<const int32_
     const at::NoGradGuard no_gradients;
     const auto part = index.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
     ASSIGN_OR_RETURN(const at::Tensor body, FeaturesOf(part));
-    const Inputs columns = rows->GatherInputs(
-        ToDevice(std::vector<int32_t>(part.begin(), part.end()), {count}, device));
     const at::Tensor output =
-        model->body()->Head(ViewsFor(which), columns, body, /*training=*/false);
+        model->body()->Head(ViewsFor(which), ColumnsOf(*rows, part), body, /*training=*/false);
     Answer(output, out + begin * options.shape.outputs);
     return absl::OkStatus();
   };

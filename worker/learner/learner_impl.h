@@ -90,6 +90,10 @@ struct Learner::Impl {
   std::vector<OptimizerPart> OptimizerParts() const;
   absl::Status TrainLayers(int64_t count);
   void ResetFeatures();
+  Inputs ColumnsOf(const ResidentRows& from, absl::Span<const int32_t> rows) const;
+  std::unique_ptr<MediaLoader> LoadAhead(const std::shared_ptr<const MediaSource>& source,
+                                         std::vector<int32_t> order) const;
+  absl::Status AttachNext(MediaLoader* ahead, int64_t begin, int64_t count, Inputs& inputs) const;
   absl::StatusOr<Inputs> InputsOf(const ResidentRows& from, absl::Span<const int32_t> rows,
                                   MediaBatch& loaded) const;
   absl::StatusOr<at::Tensor> FeaturesOf(absl::Span<const int32_t> rows);

@@ -84,6 +84,24 @@ absl::Status Learner::Impl::ScoreInBlocks(int64_t rows, const ScoreBlock& score)
   return absl::OkStatus();
 }
 
+// Loads the media of rows that are to be predicted, a block ahead. Null: they have none.
+std::unique_ptr<MediaLoader> Learner::Impl::LoadAhead(
+    const std::shared_ptr<const MediaSource>& source, std::vector<int32_t> order) const {
+  if (source == nullptr) return nullptr;
+  const int threads = media_loader == nullptr ? 1 : media_loader->threads();
+  auto ahead = std::make_unique<MediaLoader>(source, threads, /*training=*/false);
+  ahead->SetOrder(std::move(order), /*seed=*/0);
+  return ahead;
+}
+
+absl::Status Learner::Impl::AttachNext(MediaLoader* ahead, int64_t begin, int64_t count,
+                                       Inputs& inputs) const {
+  if (ahead == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const MediaBatch* const loaded, ahead->GetBatch(begin, count));
+  AttachMedia(*loaded, HasTexts(options.shape), device, inputs);
+  return absl::OkStatus();
+}
+
 absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
                                       absl::Span<const int32_t> index, float* out) {
   if (media != nullptr && media->volumes_source() != nullptr) {
@@ -99,10 +117,11 @@ absl::Status Learner::Impl::ScoreRows(Weights which, const ResidentRows& from,
     return absl::OkStatus();
   }
   if (frozen && &from == &*rows) return ScoreFeatures(which, index, out);
-  MediaBatch loaded;
+  const std::unique_ptr<MediaLoader> ahead = LoadAhead(media, {index.begin(), index.end()});
   const auto score = [&](int64_t begin, int64_t count) -> absl::Status {
     const auto part = index.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
-    ASSIGN_OR_RETURN(const Inputs inputs, InputsOf(from, part, loaded));
+    Inputs inputs = ColumnsOf(from, part);
+    RETURN_IF_ERROR(AttachNext(ahead.get(), begin, count, inputs));
     Score(which, inputs, out + begin * options.shape.outputs);
     return absl::OkStatus();
   };
@@ -146,7 +165,9 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
     return absl::InvalidArgumentError("learner: the rows lack the media that the model needs");
   }
   return Guarded([&]() -> absl::Status {
-    MediaBatch loaded;
+    std::vector<int32_t> index(static_cast<size_t>(rows.rows));
+    std::iota(index.begin(), index.end(), static_cast<int32_t>(rows.media_begin));
+    const std::unique_ptr<MediaLoader> ahead = impl_->LoadAhead(rows.media, std::move(index));
     const auto score = [&](int64_t begin, int64_t count) -> absl::Status {
       // The tensors are only read, but from_blob has no overload for const data.
       float* numeric = const_cast<float*>(rows.numeric.data()) + begin * width;
@@ -154,14 +175,7 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
       Inputs inputs;
       inputs.numeric = at::from_blob(numeric, {count, width}, at::kFloat).to(impl_->device);
       inputs.codes = at::from_blob(codes, {count, columns}, at::kInt).to(impl_->device);
-      if (rows.media != nullptr) {
-        std::vector<int32_t> index(static_cast<size_t>(count));
-        std::iota(index.begin(), index.end(), static_cast<int32_t>(rows.media_begin + begin));
-        MediaRequest request;
-        request.rows = index;
-        RETURN_IF_ERROR(rows.media->Load(request, loaded));
-        AttachMedia(loaded, HasTexts(options.shape), impl_->device, inputs);
-      }
+      RETURN_IF_ERROR(impl_->AttachNext(ahead.get(), begin, count, inputs));
       impl_->Score(which, inputs, out.data() + begin * outputs);
       return absl::OkStatus();
     };

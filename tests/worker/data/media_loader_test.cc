@@ -16,6 +16,7 @@ class NumberSource final : public MediaSource {
  public:
   absl::Status Load(const MediaRequest& request, MediaBatch& out) const override {
     ++loads;
+    augmented += request.training ? 1 : 0;
     out.tokens.clear();
     out.ends.clear();
     for (const int32_t row : request.rows) {
@@ -27,7 +28,7 @@ class NumberSource final : public MediaSource {
     return absl::OkStatus();
   }
   int32_t bad_row = -1;
-  mutable std::atomic<int> loads{0};
+  mutable std::atomic<int> loads{0}, augmented{0};
 };
 
 TEST(MediaLoaderTest, EachBatchIsThePartOfTheOrderThatWasAskedFor) {
@@ -41,6 +42,19 @@ TEST(MediaLoaderTest, EachBatchIsThePartOfTheOrderThatWasAskedFor) {
   EXPECT_THAT((*loader.GetBatch(2, 2))->tokens, ElementsAre(3, 7, 2, 7));
   EXPECT_THAT((*loader.GetBatch(4, 1))->tokens, ElementsAre(1, 7));
   EXPECT_EQ(source->loads, 3);  // each batch is loaded once, and nothing beyond the end
+}
+
+TEST(MediaLoaderTest, RowsToBePredictedAreLoadedAheadAsTheyAre) {
+  auto source = std::make_shared<NumberSource>();
+  MediaLoader loader(source, 2, /*training=*/false);
+  loader.SetOrder({5, 4, 3}, 0);
+  EXPECT_THAT((*loader.GetBatch(0, 2))->tokens, ElementsAre(5, 0, 4, 0));
+  EXPECT_THAT((*loader.GetBatch(2, 1))->tokens, ElementsAre(3, 0));
+  EXPECT_EQ(source->augmented, 0);
+  MediaLoader training(source);
+  training.SetOrder({1}, 0);
+  ASSERT_TRUE(training.GetBatch(0, 1).ok());
+  EXPECT_EQ(source->augmented, 1);
 }
 
 TEST(MediaLoaderTest, ABatchThatWasNotExpectedIsLoadedAllTheSame) {
