@@ -3,7 +3,7 @@
 
     tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N] [--no-compile]
 
-Prints one JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, unet3d).
+Prints one JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, resnet18, unet3d).
 
 Both sides run on the same cores (--cores, by default as many as there are Ranks) with as many threads as Ranks. A rate is
 the mean over a whole window of --seconds, with all stalls in it: samples per second of the CPU time of all threads, which
@@ -59,9 +59,13 @@ WORKLOADS = {
                 "model": {"text": {"width": 128, "heads": 4, "layers": 4, "feedforward": 512, "attention": "plain"}},
                 "variants": ["eager/fused/mem", "bf16/fused/mem", "bf16/fused/mem/math"]},
     # Steps are long, and a Rank tries bf16 where that takes a twentieth of its time at most.
-    "resnet": {"peer": "resnet", "batch": 128, "job_s": 300, "least_s": 9, "table": "images.csv", "images": True, "lr": 2e-3,
+    "resnet": {"peer": "resnet", "batch": 128, "job_s": 300, "least_s": 9, "table": "images.csv", "images": 32, "lr": 2e-3,
                "model": {"cnn": {"width": 32, "blocks": [1, 1, 1]}},
                "variants": ["eager/fused/mem", "eager/fused/mem/cl", "bf16/fused/mem/cl"]},
+    # The same images, each pixel four times.
+    "resnet18": {"peer": "resnet18", "batch": 64, "job_s": 600, "least_s": 15, "table": "images64.csv", "images": 64, "lr": 1e-3,
+                 "model": {"cnn": {"architecture": "resnet18"}}, "no_dropout": True,
+                 "variants": ["eager/fused/mem", "eager/fused/mem/cl", "bf16/fused/mem/cl"]},
     # Patches as large as the volumes.
     "unet3d": {"peer": "unet3d", "batch": 2, "job_s": 300, "least_s": 9, "table": "volumes.csv", "volumes": True, "lr": 2e-3,
                "model": {"unet3d": {"base": 8, "levels": 3}},
@@ -86,7 +90,7 @@ def spec_of(work, options):
     task = {"type": "regression", "metric": "rmse"}
     if work.get("images"):
         # One of six folds: trained on five sixths, as the peer is.
-        data.update(folds=6, split="kfold", image={"column": "file", "size": 32, "channels": 3})
+        data.update(folds=6, split="kfold", image={"column": "file", "size": work["images"], "channels": 3})
         task = {"type": "classification", "metric": "accuracy"}
     if work.get("volumes"):
         # One of five folds: trained on four fifths, as the peer is.
@@ -98,8 +102,9 @@ def spec_of(work, options):
         task["type"] = "forecasting"
         # The last of four folds, forward: trained on the first four fifths, as the peer is.
         data.update(time="t", window=60, horizon=0, folds=4, split="forward")
-    return {"api": "v1", "task": task, "data": data, "train": train,
-            "model": {architecture: {**sizes, "dropout": 0.1 if options.usual else 0.0}}}
+    if not work.get("no_dropout"):
+        sizes = {**sizes, "dropout": 0.1 if options.usual else 0.0}
+    return {"api": "v1", "task": task, "data": data, "train": train, "model": {architecture: sizes}}
 
 
 def cpu_s(pid):
@@ -275,12 +280,13 @@ def add_volumes(folder):
     os.rename(table + ".part", table)
 
 
-def add_images(folder):
-    """The images as PNG files, and a table that names them; their bytes are the array's."""
-    table = os.path.join(folder, "images.csv")
+def add_images(folder, name, size):
+    """The images as PNG files, and a table that names them; their bytes are the array's, each pixel (size / 32)^2 times."""
+    table = os.path.join(folder, f"{name}.csv")
     if os.path.exists(table):
         return
-    os.makedirs(os.path.join(folder, "images"), exist_ok=True)
+    os.makedirs(os.path.join(folder, name), exist_ok=True)
+    times = size // 32
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -296,11 +302,12 @@ def add_images(folder):
         for number in range(len(classes) // 8):
             image = pixels[number * 3 * plane:(number + 1) * 3 * plane]  # [3, 32, 32]
             rgb = bytes(v for i in range(plane) for v in (image[i], image[i + plane], image[i + 2 * plane]))
-            lines = b"".join(b"\0" + rgb[y * 96:(y + 1) * 96] for y in range(32))
-            with open(os.path.join(folder, f"images/{number:05}.png"), "wb") as f:
-                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0))
+            wide = [b"".join(rgb[i:i + 3] * times for i in range(y * 96, (y + 1) * 96, 3)) for y in range(32)]
+            lines = b"".join((b"\0" + line) * times for line in wide)
+            with open(os.path.join(folder, f"{name}/{number:05}.png"), "wb") as f:
+                f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0))
                         + chunk(b"IDAT", zlib.compress(lines, 1)) + chunk(b"IEND", b""))
-            out.write(f"images/{number:05}.png,{classes[number * 8]}\n")
+            out.write(f"{name}/{number:05}.png,{classes[number * 8]}\n")
     os.rename(table + ".part", table)
 
 
@@ -425,8 +432,9 @@ def main():
                        check=True, stdout=subprocess.DEVNULL)
     add_time(options.data)
     add_text(options.data)
-    if "resnet" in (options.workloads or WORKLOADS):
-        add_images(options.data)
+    for name in options.workloads or WORKLOADS:
+        if size := WORKLOADS[name].get("images"):
+            add_images(options.data, WORKLOADS[name]["table"].removesuffix(".csv"), size)
     if "unet3d" in (options.workloads or WORKLOADS):
         add_volumes(options.data)
     for name in options.workloads or WORKLOADS:
