@@ -3,7 +3,7 @@
 
     tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N] [--no-compile]
 
-Prints one JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, resnet, resnet18, unet3d).
+Prints one JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, bert, resnet, resnet18, unet3d).
 
 Both sides run on the same cores (--cores, by default as many as there are Ranks) with as many threads as Ranks. A rate is
 the mean over a whole window of --seconds, with all stalls in it: samples per second of the CPU time of all threads, which
@@ -24,6 +24,7 @@ window, because the peer does not validate. Ours is trainrank, driven as a Worke
 made once by tests/bench/generate_data.py.
 """
 import argparse
+import hashlib
 import json
 import os
 import select
@@ -58,6 +59,11 @@ WORKLOADS = {
                 "text": {"columns": ["text"], "vocabulary": 8192, "max_tokens": 128},
                 "model": {"text": {"width": 128, "heads": 4, "layers": 4, "feedforward": 512, "attention": "plain"}},
                 "variants": ["eager/fused/mem", "bf16/fused/mem", "bf16/fused/mem/math"]},
+    # BERT-tiny: its sizes, random weights.
+    "bert": {"peer": "bert", "batch": 32, "job_s": 300, "table": "text_classes.csv", "lr": 5e-4, "no_dropout": True,
+             "text": {"columns": ["text"], "tokenizer": "pretrained", "max_tokens": 130}, "bert": True,
+             "model": {"text": {"architecture": "bert", "width": 128, "heads": 2, "layers": 2, "feedforward": 512, "dropout": 0.0}},
+             "variants": ["eager/fused/mem", "bf16/fused/mem"]},
     # Steps are long, and a Rank tries bf16 where that takes a twentieth of its time at most.
     "resnet": {"peer": "resnet", "batch": 128, "job_s": 300, "least_s": 9, "table": "images.csv", "images": 32, "lr": 2e-3,
                "model": {"cnn": {"width": 32, "blocks": [1, 1, 1]}},
@@ -102,9 +108,22 @@ def spec_of(work, options):
         task["type"] = "forecasting"
         # The last of four folds, forward: trained on the first four fifths, as the peer is.
         data.update(time="t", window=60, horizon=0, folds=4, split="forward")
+    model = {}
+    if work.get("bert"):
+        folder = os.path.join(options.data, "bert_tiny")
+        task = {"type": "classification", "metric": "accuracy"}
+        data["text"] = {**work["text"], "model_file": os.path.join(folder, "vocab.txt")}
+        with open(os.path.join(folder, "config.json")) as config:
+            model["pretrained"] = {"folder": folder, "config": config.read(), "tokenizer_config": "{}",
+                                   "sha256": digest(os.path.join(folder, "model.safetensors"))}
     if not work.get("no_dropout"):
         sizes = {**sizes, "dropout": 0.1 if options.usual else 0.0}
-    return {"api": "v1", "task": task, "data": data, "train": train, "model": {architecture: sizes}}
+    return {"api": "v1", "task": task, "data": data, "train": train, "model": {architecture: sizes, **model}}
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
 
 
 def cpu_s(pid):
@@ -178,6 +197,10 @@ class Engine:
         self.spec = json.dumps(spec_of(work, options))
         self.attempt = 0
         os.makedirs(os.path.join(self.state, "jobs/bench"))
+        if work.get("bert"):  # as a Submit keeps the weights
+            os.makedirs(os.path.join(self.state, "cache"))
+            weights = os.path.join(options.data, "bert_tiny/model.safetensors")
+            shutil.copy(weights, os.path.join(self.state, f"cache/{digest(weights)}.safetensors"))
         prepare = Process(os.path.join(options.bin, "worker/trainprep"), stderr=subprocess.DEVNULL)
         prepare.say(json.dumps({"type": "prepare", "attempt": 1, "job": "bench", "state_dir": self.state,
                                 "spec_json": self.spec, "remaining_ms": -1}))
@@ -259,6 +282,34 @@ def add_text(folder):
         for row, known, value in zip(tokens, numbers, values):
             out.write(" ".join(f"t{t}" for t in row if t) + "," + ",".join(f"{v:.9g}" for v in (*known, value)) + "\n")
     os.rename(path + ".part", path)
+
+
+def add_bert(folder):
+    """A folder as transformers saves it, of BERT-tiny with one tensor, so that all others start at random; and the texts with
+    a class, whether their value is above the median."""
+    import numpy
+    table, own = os.path.join(folder, "text_classes.csv"), os.path.join(folder, "bert_tiny")
+    if os.path.exists(table):
+        return
+    os.makedirs(own, exist_ok=True)
+    tokens, values = (numpy.load(os.path.join(folder, f"txt_{n}.npy")) for n in ("tok", "y"))
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"t{t}" for t in range(1, 8192)]
+    with open(os.path.join(own, "vocab.txt"), "w") as f:
+        f.write("\n".join(words) + "\n")
+    with open(os.path.join(own, "config.json"), "w") as f:
+        json.dump({"model_type": "bert", "hidden_act": "gelu", "hidden_size": 128, "num_attention_heads": 2, "num_hidden_layers": 2,
+                   "intermediate_size": 512, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "pad_token_id": 0,
+                   "type_vocab_size": 2, "vocab_size": len(words), "hidden_dropout_prob": 0.0,
+                   "attention_probs_dropout_prob": 0.0}, f)
+    header = json.dumps({"bert.embeddings.LayerNorm.weight": {"dtype": "F32", "shape": [128], "data_offsets": [0, 512]}}).encode()
+    header += b" " * (-len(header) % 8)
+    with open(os.path.join(own, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(header)) + header + numpy.ones(128, "<f4").tobytes())
+    with open(table + ".part", "w") as out:
+        out.write("text,y\n")
+        for row, above in zip(tokens, values > numpy.median(values)):
+            out.write(" ".join(f"t{t}" for t in row if t) + f",{'high' if above else 'low'}\n")
+    os.rename(table + ".part", table)
 
 
 def add_volumes(folder):
@@ -435,6 +486,8 @@ def main():
     for name in options.workloads or WORKLOADS:
         if size := WORKLOADS[name].get("images"):
             add_images(options.data, WORKLOADS[name]["table"].removesuffix(".csv"), size)
+    if "bert" in (options.workloads or WORKLOADS):
+        add_bert(options.data)
     if "unet3d" in (options.workloads or WORKLOADS):
         add_volumes(options.data)
     for name in options.workloads or WORKLOADS:
