@@ -427,7 +427,7 @@ int WorkerCore::IdleCores() const {
   int slots = static_cast<int>(slots_.size()), tasks = 0;
   for (const auto& [id, attempt] : attempts_) {
     slots -= static_cast<int>(attempt.task.slots.size());
-    tasks += attempt.task.kind == TaskKind::kPredict;
+    tasks += attempt.task.kind == TaskKind::kPredict && attempt.state != Attempt::kWaiting;
   }
   return std::max(1, slots * CoresOfSlot() / std::max(1, tasks));
 }

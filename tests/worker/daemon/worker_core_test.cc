@@ -131,7 +131,10 @@ TEST_F(CoreTest, EveryFieldOfThePrepareAndInferenceTasksReachesItsProcess) {
 
 class EightSlotsTest : public CoreTest {
  protected:
-  EightSlotsTest() : CoreTest(std::vector<Slot>(8, {"cpu", "a", "", 1})) {}
+  EightSlotsTest() : CoreTest(std::vector<Slot>(8, {"cpu", "a", "", 1})) {
+    options_.cores = 8;
+    Make();
+  }
 };
 
 TEST_F(EightSlotsTest, PredictTasksShareTheCoresOfIdleSlots) {

@@ -115,7 +115,7 @@ const Network kNetworks[] = {
 class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
  protected:
   void SetUp() override {
-    if (!OnGpu()) return;
+    if (!OnGpu()) return SetTorchThreads(1);  // these networks are too small for more
     // For cuBLAS, which reads it when its first handle is made.
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
     const auto cuda = LoadCuda();
@@ -232,7 +232,7 @@ TEST_P(NetworksTest, AnswersInHalfPrecisionStayNear) {
   if (network().image.size() == 4) return;  // volumes are predicted from files
   const auto learner = NewLearner();
   ASSERT_TRUE(learner);
-  for (int64_t step = 0; step < 3; ++step) ASSERT_TRUE(Step(*learner, step).ok());
+  ASSERT_TRUE(Step(*learner, 0).ok());
   std::vector<int32_t> rows(32);
   std::iota(rows.begin(), rows.end(), 40);
   std::vector<float> full(rows.size() * kOutputs), half(full.size());
