@@ -49,7 +49,7 @@ def spec(house, volume, **changes):
             "data": {"train": "train.csv", "test": "test.csv", "id": "id", "folds": 2, "seed": 7, "volume": volume},
             "model": {"unet3d": {"base": 8, "levels": 2, **changes}},
             "train": {"epochs": 20, "batch": 2, "patience": 0, "learning_rate": 0.005, "checkpoint_every": "300ms",
-                      "precision": "fp32",  # as later files are predicted
+                      "precision": "fp32",
                       "patches": {"size": [16, 16, 16], "per_volume": 8}},
             "budget": {"time": "90s"}}
 
