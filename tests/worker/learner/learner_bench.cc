@@ -162,12 +162,15 @@ int RunEnsemble(const std::string& dir, int rounds) {
   EncodedRows one;
   one.rows = 1;
   one.numeric.assign(rows.numeric.begin(), rows.numeric.begin() + static_cast<int64_t>(width));
-  for (const bool fast : {false, true}) {
+  for (const auto& [fast, precision] :
+       {std::make_pair(false, Precision::kFp32), std::make_pair(true, Precision::kFp32),
+        std::make_pair(false, Precision::kBf16), std::make_pair(true, Precision::kBf16)}) {
     work.options.paths.handwritten_forward = fast;
     std::vector<Mode> models;
     for (int64_t k = 0; k < kModels; ++k) {
       work.options.seed = static_cast<uint64_t>(k);
       models.push_back(NewMode(work, "", Precision::kFp32, true, false));
+      models.back().learner->AnswerIn(precision);
     }
     std::vector<float> part(kRows), mean(kRows);
     const auto answer = [&](const EncodedRows& asked) {
@@ -194,10 +197,10 @@ int RunEnsemble(const std::string& dir, int rounds) {
       single.push_back(CpuSeconds() - c);
     }
     std::printf(
-        "{\"work\": \"ensemble\", \"path\": \"%s\", \"rows_s\": %.0f, \"cpu_rows_s\": %.0f, "
+        "{\"work\": \"ensemble\", \"path\": \"%s %s\", \"rows_s\": %.0f, \"cpu_rows_s\": %.0f, "
         "\"row_us_p50\": %.1f}\n",
-        fast ? "fp32 handwritten" : "fp32 operators", kRows / Median(wall), kRows / Median(cpu),
-        Median(single) * 1e6);
+        std::string(PrecisionName(precision)).c_str(), fast ? "handwritten" : "operators",
+        kRows / Median(wall), kRows / Median(cpu), Median(single) * 1e6);
   }
   return 0;
 }
