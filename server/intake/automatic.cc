@@ -107,12 +107,26 @@ absl::Status CheckTargetNumbers(const DataFiles& files, const DataFile& train,
   return absl::OkStatus();
 }
 
+namespace {
+
+// 0: not known, as series have lags of columns, too.
+int FeaturesOf(const DataFile& train, const v1::JobSpec& spec) {
+  const v1::DataSpec& data = spec.data();
+  if (train.arrays || train.folder || spec.task().type() == "forecasting") return 0;
+  return static_cast<int>(absl::c_count_if(train.header, [&](const std::string& name) {
+    return name != data.target() && !absl::c_linear_search(data.targets(), name) &&
+           name != data.id() && name != data.group() && name != data.fold_column();
+  }));
+}
+
+}  // namespace
+
 void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec& asked,
                 v1::JobSpec& resolved) {
   const bool beside = resolved.model().command().beside_size() > 0;
   if (!resolved.model().has_automatic() && !beside) return resolved.clear_trials();
   TableHint table;
-  table.columns = static_cast<double>(train.header.size());
+  table.features = FeaturesOf(train, resolved);
   if (!train.arrays && !train.folder) {
     const auto sample = SampleTarget(files, train, TargetOf(resolved.data()));
     if (sample.ok() && sample->bytes_per_row > 0) {

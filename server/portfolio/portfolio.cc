@@ -195,6 +195,12 @@ class Maker {
     return std::clamp(static_cast<int>(table_.rows / 50), 2, usual);
   }
 
+  // Of few columns a tree that leaves some out misses what they do together.
+  double ShareOfColumns(double usual) const {
+    constexpr double kLeast = 4;
+    return table_.features > 0 ? std::max(usual, std::min(1.0, kLeast / table_.features)) : usual;
+  }
+
   // The spaces of TabArena for LightGBM and XGBoost, and that of TabM's authors for networks.
   Lightgbm DrawLightgbm() {
     Lightgbm setting{};
@@ -251,7 +257,7 @@ class Maker {
     to.set_learning_rate(rate);
     to.set_num_leaves(setting.leaves);
     to.set_min_data_in_leaf(LeafRows(setting.leaf_rows));
-    to.set_feature_fraction(setting.columns);
+    to.set_feature_fraction(ShareOfColumns(setting.columns));
     to.set_bagging_fraction(setting.row_share);
     to.set_bagging_freq(setting.row_share < 1 ? 1 : 0);
     to.set_lambda_l1(setting.l1);
@@ -286,7 +292,7 @@ class Maker {
     to.set_max_depth(setting.depth);
     to.set_min_child_weight(setting.child_weight);
     to.set_subsample(setting.row_share);
-    to.set_colsample_bytree(setting.by_tree);
+    to.set_colsample_bytree(ShareOfColumns(setting.by_tree));
     to.set_colsample_bylevel(setting.by_level);
     to.set_colsample_bynode(setting.by_node);
     to.set_lambda(setting.l2);

@@ -13,7 +13,7 @@ namespace traind {
 // Facts about a table before it is read; 0: not known.
 struct TableHint {
   double rows = 0;
-  double columns = 0;
+  int features = 0;  // columns that a model may read
   int classes = 0;
 };
 

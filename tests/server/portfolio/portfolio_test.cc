@@ -69,6 +69,22 @@ TEST(PortfolioTest, TreesOfManyClassesLearnFaster) {
   }
 }
 
+TEST(PortfolioTest, TreesOfFewColumnsSeeAtLeastFour) {
+  const v1::JobSpec spec = SpecOf("regression");
+  for (const double rows : {900., 20'000.}) {
+    for (const int features : {1, 3, 4, 6, 30}) {
+      double least = 1;
+      for (const v1::TrialSpec& trial : MakePortfolio(spec, v1::TrainSpec(), {rows, features, 0})) {
+        const v1::ModelSpec& model = trial.model();
+        if (model.has_lightgbm()) least = std::min(least, model.lightgbm().feature_fraction());
+        if (model.has_xgboost()) least = std::min(least, model.xgboost().colsample_bytree());
+      }
+      EXPECT_GE(least * features, std::min(features, 4) - 1e-9) << features;
+      EXPECT_EQ(least<0.6, features> 6) << features;
+    }
+  }
+}
+
 TEST(PortfolioTest, SettingsAndNamesAllDiffer) {
   std::set<std::string> names, settings;
   for (v1::TrialSpec& trial : Make(SpecOf("classification"))) {
