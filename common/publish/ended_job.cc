@@ -25,7 +25,8 @@ absl::Status PointTo(const std::string& state_dir, const std::string& job, int n
   if (now == number) return absl::OkStatus();
   if (number == 0) {
     const std::string link = absl::StrCat(state_dir, "/", CurrentLink(job));
-    return unlink(link.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus(errno, link);
+    if (unlink(link.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("cannot remove ", link));
+    return SyncDir(absl::StrCat(state_dir, "/", JobDir(job)));
   }
   // A Prediction that was removed by hand is not pointed to.
   if (!Exists(absl::StrCat(state_dir, "/", PredictionDir(job, number)))) return absl::OkStatus();

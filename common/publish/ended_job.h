@@ -8,9 +8,9 @@
 namespace traind {
 
 // Refuses every later Prediction of the Job, also one that is being written now. Then waits for the
-// Job's publish lock, makes `current` point to prediction-<number> durably, also if a Worker that
-// was cut off has published since, and removes it if number is 0. Removes the folders in which
-// programs of its user worked. Does nothing if the Job has no folder. Threads: safe. Errors:
+// Job's publish lock, makes `current` point to prediction-<number>, also if a Worker that was cut
+// off has published since, and removes it if number is 0; either is durable. Removes the folders in
+// which programs of its user worked. Does nothing if the Job has no folder. Threads: safe. Errors:
 // ResourceExhausted, Unavailable (the lock is held), Internal.
 absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number);
 
