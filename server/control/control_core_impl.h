@@ -210,6 +210,7 @@ class ControlCore::Impl {
   void Apply(LiveAttempt& live, facts::Resources& fact);
   void Apply(LiveAttempt& live, facts::Importance& fact);
   static void TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact);
+  bool HeardAllAlong(const LiveAttempt& live) const;
   void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,
                 const facts::Epoch& fact) const;
   void AddMetric(const LiveAttempt& live, int64_t step, double epoch, std::string name,

@@ -149,9 +149,18 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   task.live->batch = fact.batch;
   task.live->steps_per_epoch = fact.steps_per_epoch;
   task.live->resolved_settings = fact.resolved_settings;
-  if (told) return;
+  if (told || !HeardAllAlong(live)) return;
   entry.pace.overhead_s =
       std::max(entry.pace.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
+}
+
+// Whether the streams of its Workers have held since it began. Otherwise a fact may have waited for
+// traind, or the gang for its meeting, and the time until now says nothing of the Attempt.
+bool ControlCore::Impl::HeardAllAlong(const LiveAttempt& live) const {
+  return std::all_of(live.parts.begin(), live.parts.end(), [&](const AttemptPart& part) {
+    const WorkerState& worker = workers_.at(part.worker);
+    return worker.attached && worker.attached_at <= live.started_at;
+  });
 }
 
 // The Rank could not read the checkpoint that it was given and went on from an earlier one, or

@@ -63,6 +63,39 @@ TEST(PaceTest, EpochsThatTrainTheHeadAloneSayNothingOfThoseToCome) {
   }
 }
 
+// Its Rank was at work long before traind could hear of it.
+TEST(PaceTest, AStartThatIsToldLateSaysNothingOfHowLongStartsTake) {
+  for (const bool crash : {true, false}) {
+    CoreHarness h;
+    h.Attach("w", 1);
+    Job job = CoreHarness::MakeJob("a", 5);
+    job.spec.budget = absl::Seconds(30);
+    const std::string id = h.SubmitJob(job);
+    h.PrepareJob(id);
+    const int64_t attempt = h.AttemptOf(id, 1);
+    if (crash) {
+      h.Crash();
+    } else {
+      h.Step({WorkerDetached{"w", h.session}});
+    }
+    h.Wait(absl::Seconds(5));
+    h.Attach("w", 1, {attempt});
+    h.Say(attempt, CoreHarness::Started());
+    h.Say(attempt, CoreHarness::Probe(0.001));
+    for (int epoch = 1; epoch <= 20; ++epoch) {
+      facts::Epoch done;
+      done.epoch = epoch;
+      done.step = 100 * epoch;
+      done.epoch_s = 0.1;
+      h.Say(attempt, done);
+    }
+    h.FinishFold(id, 0);
+    h.Wait(absl::Seconds(1));
+    EXPECT_TRUE(h.Stored(id).decisions.empty()) << h.Stored(id).decisions.back().cause;
+    EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
+  }
+}
+
 // Jobs with one fold each that could use all of a minute, on one slot.
 class TurnsTest : public testing::Test {
  protected:
