@@ -184,8 +184,9 @@ void ControlCore::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason re
       return SettleFold(entry, task, "its worker ended it at the deadline");
     case AttemptEndReason::kStoppedInTime:
     case AttemptEndReason::kFinishedByUser:
-      // It had its share of the time; only where nothing else is there it gets more.
-      if (HasOtherFolds(entry, task)) {
+      // It had its share of the time; only where nothing else is there, or where it had not begun
+      // to train, it gets more.
+      if (HasBegun(entry.view(), task) && HasOtherFolds(entry, task)) {
         return SettleFold(entry, task, "stopped before it had predictions");
       }
       return RetryOrSettle(entry, task, Fault::kInfrastructure, reason,
@@ -205,6 +206,14 @@ void ControlCore::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason re
     default:
       return RetryOrSettle(entry, task, FaultOf(reason), reason, message);
   }
+}
+
+// Whether the last Attempt of that task came to its first step.
+bool ControlCore::Impl::HasBegun(const Job& job, int task) {
+  const int64_t attempt = job.tasks[static_cast<size_t>(task)].attempt;
+  return std::any_of(job.attempts.begin(), job.attempts.end(), [attempt](const Attempt& row) {
+    return row.id == attempt && row.first_step >= 0;
+  });
 }
 
 bool ControlCore::Impl::HasOtherFolds(const JobEntry& entry, int index) const {

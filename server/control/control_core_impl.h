@@ -230,6 +230,7 @@ class ControlCore::Impl {
   void EndAttempt(LiveAttempt& live, AttemptEndReason reason, const std::string& message);
   void PrepareEnded(JobEntry& entry, AttemptEndReason reason, const std::string& message);
   void FoldEnded(JobEntry& entry, int task, AttemptEndReason reason, const std::string& message);
+  static bool HasBegun(const Job& job, int task);
   // Whether the Job has, or may still get, predictions besides that fold's next try.
   bool HasOtherFolds(const JobEntry& entry, int task) const;
   void TakeSmallerBatch(JobEntry& entry, const LiveAttempt& live, AttemptEndReason reason);

@@ -187,6 +187,7 @@ class CommandSearchTest : public ::testing::Test {
   // Tells epochs up to the last one; returns the stops that it had for answer.
   std::vector<StopCommand> Report(int task, int epochs, double metric) {
     std::vector<StopCommand> stops;
+    house.Say(house.AttemptOf(job, task), CoreHarness::Started());
     for (int i = 1; i <= epochs; ++i) {
       facts::Epoch epoch;
       epoch.epoch = i;

@@ -68,6 +68,23 @@ TEST(B13RetryTest, WhatIsLostForTheFirstTimeKeepsItsSlot) {
   EXPECT_EQ(h.TaskOf(id, 2).state, TaskState::kRunning);
 }
 
+// The ranks of its gang may not have met, as traind was not there to tell them where.
+TEST(B13RetryTest, WhatHadNoStepWhenItsTimeWasOverIsTriedAgain) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(CoreHarness::MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t first = h.AttemptOf(id, 1);
+  h.Say(first, CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_GT(h.AttemptOf(id, 1), first);
+  EXPECT_EQ(h.Stored(id).decisions.back().to, "start again");
+  // What has trained had its share.
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Started());
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kFailed);
+}
+
 TEST(B13RetryTest, TheDeadlineStaysAndARetryThatComesTooLateIsNotMade) {
   CoreHarness h;
   const std::string id = Train(h);
