@@ -95,7 +95,7 @@ void ControlCore::Impl::PartEnded(LiveAttempt& live, const AttemptPart& part,
   const bool told = live.stop_sent && (fact.reason == AttemptEndReason::kShutdown ||
                                        fact.reason == AttemptEndReason::kPreempted ||
                                        fact.reason == AttemptEndReason::kCancelledByUser);
-  if (EndsWell(fact.reason) || told) return;
+  if (EndsWell(fact.reason) || told || !live.needs(part)) return;
   EndAttempt(live, fact.reason,
              absl::StrCat("on ", part.worker, fact.message.empty() ? "" : ": ", fact.message));
 }

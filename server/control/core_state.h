@@ -184,6 +184,11 @@ struct LiveAttempt {
   // The Worker of rank 0: it checkpoints and tells the facts.
   const std::string& lead() const { return parts[0].worker; }
   bool spans() const { return parts.size() > 1; }
+  // Whether the end of that part is the end of the Attempt. Once the fold has answered, the ranks
+  // of other Workers only have to go.
+  bool needs(const AttemptPart& part) const {
+    return open && (part.first_rank == 0 || !saved_last);
+  }
   int SlotCount() const {
     size_t slots = 0;
     for (const AttemptPart& part : parts) slots += part.slots.size();

@@ -61,7 +61,9 @@ void ControlCore::Impl::Handle(WorkerAttached& event) {
     } else if (!live.open) {
       ErasePart(it, *part);
     } else if (new_boot) {
-      EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker was started anew");
+      if (live.needs(*part)) {
+        EndAttempt(live, AttemptEndReason::kWorkerLost, "its worker was started anew");
+      }
       ErasePart(it, *part);
     } else {
       // Its last facts are on their way, or it never came to be.
@@ -160,8 +162,9 @@ void ControlCore::Impl::LoseWorker(WorkerState& worker, const char* why) {
   worker.foreign.clear();
   for (const int64_t id : std::set(worker.attempts)) {
     const auto it = attempts_.find(id);
-    if (it->second.open) EndAttempt(it->second, AttemptEndReason::kWorkerLost, why);
-    ErasePart(it, *it->second.PartOn(worker.id));
+    AttemptPart* const part = it->second.PartOn(worker.id);
+    if (it->second.needs(*part)) EndAttempt(it->second, AttemptEndReason::kWorkerLost, why);
+    ErasePart(it, *part);
   }
   NoteWorker(worker);
   StoreWorker(worker);
@@ -198,7 +201,7 @@ void ControlCore::Impl::CheckWorkers() {
 }
 
 void ControlCore::Impl::LosePart(AttemptIt it, AttemptPart& part) {
-  if (it->second.open) {
+  if (it->second.needs(part)) {
     EndAttempt(it->second, AttemptEndReason::kWorkerLost, "its worker does not run it");
   }
   ErasePart(it, part);

@@ -138,6 +138,23 @@ TEST(GangTest, AFailureOnTheOtherWorkerEndsTheAttempt) {
   EXPECT_EQ(t.Aborted(), (std::vector<std::string>{t.Lead(), t.Other()}));
 }
 
+// The Worker of the other ranks does not know that the fold has answered.
+TEST(GangTest, WhatEndsAfterTheLastPredictionsChangesNothing) {
+  for (const bool lost : {true, false}) {
+    TwoHosts t;
+    t.h.Say(t.attempt_, t.h.Saved(true, true), t.Lead());
+    if (lost) {
+      t.h.Step({WorkerDied{t.Other(), t.sessions[t.Other()]}});
+    } else {
+      t.h.Say(t.attempt_, t.h.Ended(AttemptEndReason::kDeadline, "still at work"), t.Other());
+    }
+    EXPECT_TRUE(t.Aborted().empty());
+    t.h.Say(t.attempt_, t.h.Ended(), t.Lead());
+    EXPECT_EQ(t.h.EndOf(t.id, t.attempt_), AttemptEndReason::kCompleted);
+    EXPECT_EQ(t.h.TaskOf(t.id, 1).state, TaskState::kDone);
+  }
+}
+
 TEST(GangTest, OnlyRankZeroReports) {
   TwoHosts t;
   t.h.Say(t.attempt_, t.h.Saved(true, true), t.Other());
