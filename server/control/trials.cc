@@ -199,7 +199,11 @@ void ControlCore::Impl::StartTrials(JobEntry& entry) {
   if (!started) {
     entry.trials_seen = seen;
     entry.awaits_proposal = undrawn && !DrawsItself(entry);
-    return entry.awaits_proposal ? void() : NoteEndOfTrials(entry, in, out);
+    if (!entry.awaits_proposal) return NoteEndOfTrials(entry, in, out);
+    return DecideOnce(entry, {TrialNote::kAwaitsProposal},
+                      absl::StrCat(Text(now_ - ClockStart(job)),
+                                   " used, and no trial is proposed that could begin"),
+                      "more trials as long as there is time");
   }
   DecideOnce(entry, {TrialNote::kBegun},
              absl::StrCat(Text(now_ - ClockStart(job)),

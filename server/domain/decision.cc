@@ -25,6 +25,7 @@ constexpr NoteText kNotes[] = {
     {TrialNote::kNoGain, false, "more time is not expected to gain", "", ""},
     {TrialNote::kNoneFits, false, "no further model fits", "", ""},
     {TrialNote::kLayer, false, "a second layer joins the trials", "", ""},
+    {TrialNote::kAwaitsProposal, false, "slots wait for proposals", "", ""},
     {TrialNote::kDrawsItself, false, "trials drawn by tpe, until one is proposed", "", ""},
 };
 

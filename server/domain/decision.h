@@ -18,13 +18,14 @@ namespace traind {
 struct TrialNote {
   enum Kind {
     kNone,
-    kBegun,        // the first of them begins
-    kFewer,        // at first only `number` are expected to fit
-    kWorse,        // trial `number` gets no more folds
-    kNoGain,       // no more are begun: they are not expected to gain
-    kNoneFits,     // no more are begun: there is too little time
-    kLayer,        // a second layer joins them
-    kDrawsItself,  // they are drawn, because no client proposes them
+    kBegun,           // the first of them begins
+    kFewer,           // at first only `number` are expected to fit
+    kWorse,           // trial `number` gets no more folds
+    kNoGain,          // no more are begun: they are not expected to gain
+    kNoneFits,        // no more are begun: there is too little time
+    kLayer,           // a second layer joins them
+    kAwaitsProposal,  // slots have nothing to do until a client proposes one
+    kDrawsItself,     // they are drawn, because no client proposes them
   };
   Kind kind = kNone;
   int number = 0;  // 0: the kind has none

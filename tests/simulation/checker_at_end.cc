@@ -166,7 +166,7 @@ void Checker::CheckIdle(const std::string& id, const JobSeen& job) {
 }
 
 // A Job with further trials uses nine tenths of the time in which its slots could train, unless a
-// Decision says that no more is expected to gain, or to fit.
+// Decision says that no more is expected to gain, or to fit, or that no client proposes any.
 void Checker::CheckUsed(const std::string& id, const JobSeen& job) {
   const json& last = job.last;
   const json& truth = truths_.at(last["request"]);

@@ -435,8 +435,9 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     nlohmann::json decisions = nlohmann::json::array();
     for (const Decision& d : job->decisions) {
       const TrialNote::Kind note = d.trial_note.kind;
-      const bool ends_trials = note == TrialNote::kNoGain || note == TrialNote::kNoneFits;
-      decisions.push_back({Name(d.rule), d.cause, d.from, d.to, World::Micros(d.at), ends_trials});
+      const bool leaves_time = note == TrialNote::kNoGain || note == TrialNote::kNoneFits ||
+                               note == TrialNote::kAwaitsProposal;
+      decisions.push_back({Name(d.rule), d.cause, d.from, d.to, World::Micros(d.at), leaves_time});
     }
     record["decisions"] = std::move(decisions);
   }

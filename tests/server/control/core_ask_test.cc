@@ -87,6 +87,18 @@ TEST_F(AskTest, TheJobWaitsForAProposalAndThenTrainsIt) {
   EXPECT_EQ(Tasks(), 4u) << "a rung of one fold, and another wait";
 }
 
+TEST_F(AskTest, WhileNothingIsProposedADecisionSaysThatSlotsWait) {
+  Begin(kAskMethod, absl::Hours(1));
+  ASSERT_NO_FATAL_FAILURE(TrainFirst());
+  const std::vector<Decision> decisions = h.Stored(id_).decisions;
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_EQ(decisions[0].trial_note, (TrialNote{TrialNote::kAwaitsProposal}));
+  EXPECT_EQ(decisions[0].cause, "1 s used, and no trial is proposed that could begin");
+  EXPECT_TRUE(Ask("0.2").created);
+  ASSERT_NO_FATAL_FAILURE(Train(3));
+  EXPECT_EQ(h.Stored(id_).decisions.size(), 2u) << "it is told once, and when trials begin";
+}
+
 TEST_F(AskTest, WithoutProposalsItDrawsTrialsItselfAndEnds) {
   Begin();
   ASSERT_NO_FATAL_FAILURE(TrainFirst());

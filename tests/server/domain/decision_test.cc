@@ -28,10 +28,11 @@ TEST(DecisionTest, TheAttemptsOfARetryAreReadFromItsText) {
 }
 
 TEST(DecisionTest, EveryNoteOfTrialsIsReadFromItsText) {
-  for (const TrialNote& note : {TrialNote{TrialNote::kBegun}, TrialNote{TrialNote::kFewer, 1},
-                                TrialNote{TrialNote::kFewer, 12}, TrialNote{TrialNote::kWorse, 1},
-                                TrialNote{TrialNote::kWorse, 12}, TrialNote{TrialNote::kNoGain},
-                                TrialNote{TrialNote::kNoneFits}}) {
+  for (const TrialNote& note :
+       {TrialNote{TrialNote::kBegun}, TrialNote{TrialNote::kFewer, 1},
+        TrialNote{TrialNote::kFewer, 12}, TrialNote{TrialNote::kWorse, 1},
+        TrialNote{TrialNote::kWorse, 12}, TrialNote{TrialNote::kNoGain},
+        TrialNote{TrialNote::kNoneFits}, TrialNote{TrialNote::kAwaitsProposal}}) {
     const std::string text = TrialNoteText(note);
     ASSERT_NE(text, "");
     EXPECT_EQ(Read(DecisionRule::kB9, "", text).trial_note, note) << text;
