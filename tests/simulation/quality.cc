@@ -15,6 +15,8 @@ using nlohmann::json;
 
 constexpr int64_t kSecond = 1'000'000;
 constexpr int kPlanned = 3;  // times that the undisturbed run would have to fit
+// Under the fixed policy nothing trains after this share of the window (B5).
+constexpr double kStopShare = 0.7;
 // Quality as recorded: 0 without an answer, 1 FLOOR, 2 DEGRADED, 3 FULL.
 
 // The last record of each Job, and what was asked for, by request.
@@ -33,6 +35,14 @@ Jobs ReadJobs(const std::vector<json>& history) {
     if (r["kind"] == "truth") jobs.truth[r["request"]] = r;
   }
   return jobs;
+}
+
+// Until then a fold could train: by the core's clock; negative: without end.
+int64_t TrainsUntil(const json& job, const json& truth) {
+  const int64_t deadline = job["deadline"];
+  if (deadline < 0 || !truth["fixed"]) return deadline;
+  const int64_t began = job["accepted"].get<int64_t>() + job["waited"].get<int64_t>();
+  return began + static_cast<int64_t>(kStopShare * static_cast<double>(deadline - began));
 }
 
 // The user or chance decides what such a Job ends with.
@@ -72,8 +82,9 @@ std::vector<std::string> CheckQuality(const std::vector<json>& history,
     if (!StatesItsLoss(job)) violations.push_back(what + ", and no decision says why");
     const int64_t took = other["finished"].get<int64_t>() - other["accepted"].get<int64_t>();
     // `finished` is the time of its answer, also where it tried for a better one after that.
-    const int64_t left = job["deadline"].get<int64_t>() - jobs.ended.at(request);
-    const bool time_enough = job["deadline"] < 0 || left > kPlanned * took + 10 * kSecond;
+    const int64_t until = TrainsUntil(job, jobs.truth.at(request));
+    const int64_t left = until - jobs.ended.at(request);
+    const bool time_enough = until < 0 || left > kPlanned * took + 10 * kSecond;
     if (time_enough && !GaveUpAFold(job)) {
       violations.push_back(absl::StrCat(what, ", though it had ", left / kSecond, " s left"));
     }

@@ -400,7 +400,13 @@ TEST(CheckQualityTest, NoticesALossThatNoDecisionStates) {
   EXPECT_TRUE(CheckQuality(history, calm).empty());
   // There was time enough for all of it.
   end["deadline"] = end["finished"].get<int64_t>() + 100 * kMinute;
+  end["accepted"] = end["finished"].get<int64_t>() - 300 * kMinute;
   EXPECT_EQ(CheckQuality(history, calm).size(), 1u);
+  // Under the fixed policy training was over by then.
+  for (auto& r : history) {
+    if (r["kind"] == "truth" && r["request"] == end["request"]) r["fixed"] = true;
+  }
+  EXPECT_TRUE(CheckQuality(history, calm).empty());
 }
 
 }  // namespace
