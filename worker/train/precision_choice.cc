@@ -198,11 +198,16 @@ bool IsWorthHalf(absl::Duration in_full, absl::Duration left) {
   return in_full >= kLeast && in_full <= kMostOfTime * left;
 }
 
-bool HalfWillDo(const Validation& full, const Validation& half, int64_t rows) {
-  // A thousandth, and less than a third of the standard error that an accuracy of 0.9 has.
-  constexpr double kOfScore = 0.001, kOfChance = 0.1;
-  const double most =
-      std::abs(full.metric) * (kOfScore + kOfChance / std::sqrt(static_cast<double>(rows)));
+bool HalfWillDo(Metric metric, const Validation& full, const Validation& half, int64_t rows) {
+  // Half a standard error: that of a share, and for errors that of a root mean square of normal
+  // numbers, which is 0.7 of it over the root of the rows. Besides, rounding that nobody sees.
+  constexpr double kOfError = 0.5, kOfRootMeanSquare = 0.7, kOfScore = 0.0005;
+  const double root = std::sqrt(static_cast<double>(rows));
+  const double share = std::clamp(full.metric, 0.0, 1.0);
+  const double error = (HigherIsBetter(metric) ? std::sqrt(share * (1 - share))
+                                               : kOfRootMeanSquare * std::abs(full.metric)) /
+                       root;
+  const double most = kOfError * error + kOfScore * std::abs(full.metric);
   return std::abs(half.metric - full.metric) <= most && half.time * kLeastGain < full.time;
 }
 

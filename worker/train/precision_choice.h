@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 
+#include "common/metrics/metrics.h"
 #include "worker/learner/learner.h"
 #include "worker/task/event_sink.h"
 #include "worker/train/gang.h"
@@ -57,7 +58,7 @@ struct Validation {
 };
 
 // Whether predictions may be computed in half precision. It must gain a tenth of the time, as in
-// training, and change the score by little beside the chance of which rows validate.
-bool HalfWillDo(const Validation& full, const Validation& half, int64_t rows);
+// training, and change the score by less than the chance of which rows validate does.
+bool HalfWillDo(Metric metric, const Validation& full, const Validation& half, int64_t rows);
 
 }  // namespace traind

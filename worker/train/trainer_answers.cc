@@ -47,8 +47,8 @@ absl::Status Trainer::ChooseAnswersIn(std::vector<float>& outputs) {
   const absl::Duration in_half = clock_.MonotonicNow() - began;
   pause_ += in_half;
   const auto rows = static_cast<int64_t>(data_.rows.validation.size());
-  int64_t chosen =
-      found.finite && HalfWillDo({last_.metric, in_full}, {found.metric, in_half}, rows);
+  int64_t chosen = found.finite &&
+                   HalfWillDo(spec_.metric, {last_.metric, in_full}, {found.metric, in_half}, rows);
   RETURN_IF_ERROR(gang_->ShareNumber(chosen));
   AnswerIn(chosen != 0 ? half : Precision::kFp32);
   if (gang_->leads()) {

@@ -122,18 +122,22 @@ TEST_F(PrecisionChoiceTest, OnAGpuWithoutTimeForThemItsHalfPrecisionIsTaken) {
 }
 
 TEST(AnswersInHalfTest, WhatSavesTimeAndCostsNoScoreIsTaken) {
-  const auto will_do = [](double full, double half, double gain, int64_t rows) {
+  const auto will_do = [](const char* metric, double full, double half, double gain, int64_t rows) {
     const absl::Duration time = absl::Seconds(1);
-    return HalfWillDo({full, time}, {half, time / gain}, rows);
+    return HalfWillDo(*MetricByName(metric), {full, time}, {half, time / gain}, rows);
   };
-  EXPECT_TRUE(will_do(0.9, 0.9, 2, 1000));
-  EXPECT_TRUE(will_do(0.9, 0.897, 2, 1000));   // three rows of a thousand
-  EXPECT_FALSE(will_do(0.9, 0.895, 2, 1000));  // five
-  EXPECT_FALSE(will_do(0.9, 0.897, 2, 100000));
-  EXPECT_FALSE(will_do(0.9, 0.905, 2, 1000));  // better by chance
-  EXPECT_FALSE(will_do(0.9, 0.9, 1.05, 1000));
-  EXPECT_TRUE(will_do(-0.5, -0.501, 2, 1000));
-  EXPECT_FALSE(will_do(12.0, std::numeric_limits<double>::quiet_NaN(), 2, 1000));
+  EXPECT_TRUE(will_do("accuracy", 0.9, 0.9, 2, 1000));
+  EXPECT_TRUE(will_do("accuracy", 0.9, 0.895, 2, 1000));   // five rows of a thousand
+  EXPECT_FALSE(will_do("accuracy", 0.9, 0.893, 2, 1000));  // seven
+  EXPECT_FALSE(will_do("accuracy", 0.9, 0.895, 2, 100000));
+  EXPECT_FALSE(will_do("accuracy", 0.9, 0.907, 2, 1000));  // better by chance
+  EXPECT_FALSE(will_do("accuracy", 0.9, 0.9, 1.05, 1000));
+  EXPECT_TRUE(will_do("accuracy", 1, 1, 2, 10));
+  EXPECT_FALSE(will_do("accuracy", 1, 0.9, 2, 10));
+  EXPECT_TRUE(will_do("r2", -0.5, -0.5001, 2, 1000));
+  EXPECT_TRUE(will_do("rmse", 12, 12.1, 2, 1000));
+  EXPECT_FALSE(will_do("rmse", 12, 12.2, 2, 1000));
+  EXPECT_FALSE(will_do("rmse", 12, std::numeric_limits<double>::quiet_NaN(), 2, 1000));
 }
 
 TEST(AnswersInHalfTest, ItIsTriedWhereItMayGainAndHasTime) {
