@@ -51,17 +51,17 @@ absl::Status Trainer::ChooseAnswersIn(std::vector<float>& outputs) {
                    HalfWillDo(spec_.metric, {last_.metric, in_full}, {found.metric, in_half}, rows);
   RETURN_IF_ERROR(gang_->ShareNumber(chosen));
   AnswerIn(chosen != 0 ? half : Precision::kFp32);
+  if (chosen == 0) return absl::OkStatus();
   if (gang_->leads()) {
     const auto text = [this](absl::string_view precision, double metric, absl::Duration time) {
       return absl::StrFormat("%s %.6g in %.3g s by %s", MetricName(spec_.metric), metric,
                              absl::ToDoubleSeconds(time), precision);
     };
     SendDecision(DecisionRule::kPrecision,
-                 absl::StrCat("predictions: ", text(PrecisionName(half), found.metric, in_half),
+                 absl::StrCat("validation: ", text(PrecisionName(half), found.metric, in_half),
                               ", ", text("fp32", last_.metric, in_full)),
-                 "fp32", std::string(PrecisionName(learner_->answers_in())));
+                 "predictions in fp32", absl::StrCat("predictions in ", PrecisionName(half)));
   }
-  if (chosen == 0) return absl::OkStatus();
   evaluate_time_ = in_half;
   last_ = found;
   outputs = std::move(in_half_outputs);
