@@ -427,6 +427,15 @@ TEST(PaddedAttentionTest, PlacesMadeForAllLayersServeEachOfThem) {
   }
 }
 
+TEST(PaddedAttentionTest, WithoutSamplesThereAreNoTokens) {
+  const at::Tensor rows = at::randn({0, 36}).set_requires_grad(true);
+  const at::Tensor mixed =
+      PaddedAttention(rows, at::Tensor(), AttentionOver({}, 3, nullptr, at::kCPU));
+  EXPECT_EQ(mixed.sizes(), at::IntArrayRef({0, 12}));
+  mixed.sum().backward();
+  EXPECT_EQ(rows.grad().sizes(), rows.sizes());
+}
+
 // A pass that is made again (activation checkpointing) drops the same.
 TEST(PaddedAttentionTest, DropoutFollowsFromTheSeed) {
   TextAttentionOptions options = AttentionOver({5, 12}, 3, nullptr, at::kCPU);

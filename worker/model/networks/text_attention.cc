@@ -184,6 +184,7 @@ at::Tensor PaddedAttention(const at::Tensor& query_key_value, const at::Tensor& 
           ? options.places
           : PadPlaces(options.ends, options.buckets, query_key_value.device());
   const int64_t width = query_key_value.size(1) / 3;
+  if (places->samples == 0) return query_key_value.narrow(1, 0, width);  // a Rank without rows
   const at::Tensor padded = query_key_value.index_select(0, places->token);
   const auto heads = [&](int64_t column) {  // [B, heads, T, depth]
     return padded.narrow(1, column, width)
