@@ -285,14 +285,14 @@ def add_text(folder):
 
 
 def add_bert(folder):
-    """A folder as transformers saves it, of BERT-tiny with one tensor, so that all others start at random; and the texts with
-    a class, whether their value is above the median."""
+    """A folder as transformers saves it, of BERT-tiny's body at random; and the texts with a class, whether their value is
+    above the median."""
     import numpy
     table, own = os.path.join(folder, "text_classes.csv"), os.path.join(folder, "bert_tiny")
     if os.path.exists(table):
         return
     os.makedirs(own, exist_ok=True)
-    tokens, values = (numpy.load(os.path.join(folder, f"txt_{n}.npy")) for n in ("tok", "y"))
+    tokens, targets = (numpy.load(os.path.join(folder, f"txt_{n}.npy")) for n in ("tok", "y"))
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"t{t}" for t in range(1, 8192)]
     with open(os.path.join(own, "vocab.txt"), "w") as f:
         f.write("\n".join(words) + "\n")
@@ -301,13 +301,29 @@ def add_bert(folder):
                    "intermediate_size": 512, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "pad_token_id": 0,
                    "type_vocab_size": 2, "vocab_size": len(words), "hidden_dropout_prob": 0.0,
                    "attention_probs_dropout_prob": 0.0}, f)
-    header = json.dumps({"bert.embeddings.LayerNorm.weight": {"dtype": "F32", "shape": [128], "data_offsets": [0, 512]}}).encode()
-    header += b" " * (-len(header) % 8)
+    width, wide = 128, 512
+    shapes = {"embeddings.word_embeddings.weight": [len(words), width], "embeddings.position_embeddings.weight": [512, width],
+              "embeddings.token_type_embeddings.weight": [2, width], "embeddings.LayerNorm.weight": [width]}
+    for layer in ("encoder.layer.0", "encoder.layer.1"):
+        shapes.update({f"{layer}.attention.{part}.weight": [width, width]
+                       for part in ("self.query", "self.key", "self.value", "output.dense")})
+        shapes.update({f"{layer}.intermediate.dense.weight": [wide, width], f"{layer}.output.dense.weight": [width, wide],
+                       f"{layer}.attention.output.LayerNorm.weight": [width], f"{layer}.output.LayerNorm.weight": [width]})
+    shapes.update({name.replace(".weight", ".bias"): shape[:1] for name, shape in shapes.items() if "embeddings.w" not in name
+                   and "embeddings.p" not in name and "embeddings.t" not in name})
+    random, begin, header, values = numpy.random.default_rng(7), 0, {}, []
+    for name, shape in shapes.items():
+        scale, mean = (0.02, 0) if len(shape) == 2 else (0, 1 if name.endswith("weight") else 0)
+        values.append((mean + scale * random.standard_normal(shape)).astype("<f4").tobytes())
+        header["bert." + name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, begin + len(values[-1])]}
+        begin += len(values[-1])
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
     with open(os.path.join(own, "model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(header)) + header + numpy.ones(128, "<f4").tobytes())
+        f.write(struct.pack("<Q", len(head)) + head + b"".join(values))
     with open(table + ".part", "w") as out:
         out.write("text,y\n")
-        for row, above in zip(tokens, values > numpy.median(values)):
+        for row, above in zip(tokens, targets > numpy.median(targets)):
             out.write(" ".join(f"t{t}" for t in row if t) + f",{'high' if above else 'low'}\n")
     os.rename(table + ".part", table)
 
