@@ -181,6 +181,48 @@ check "the Workers fetched the data" \
 succeeded() { ctl --token "$work/ann.token" -o json get "$1" >"$work/job" &&
   grep -q '"state": *"SUCCEEDED"' "$work/job"; }
 
+# Packets of one direction are lost: the host at the other end has an address there that nobody has.
+lose() { ip -n "$1" neigh replace "$2" lladdr 02:00:00:00:00:01 dev eth0 nud permanent; }
+lose_no_more() { ip -n "$1" neigh del "$2" dev eth0; }
+sed 's/^name: .*/name: one_way/; s/time: 40s/time: 120s/
+  s/epochs: 20, batch: 32/epochs: 100000, batch: 16, checkpoint_every: 500ms, patience: 0/' "$work/data/job.yaml" \
+  >"$work/data/one_way.yaml"
+# host_one nothing|something: it has trained a fold of that Job, and so much of its Attempts was lost.
+host_one() {
+  ctl --token "$work/ann.token" -o json get one_way >"$work/job" || return 1
+  python3 -c 'import json, sys
+attempts = [a for a in json.load(open(sys.argv[1]))["attempts"] if a["worker"].startswith("one")]
+print(json.dumps(attempts))
+lost = any((a["end_reason"] or "").endswith("WORKER_LOST") for a in attempts)
+trains = any(a["first_step"] is not None for a in attempts)
+sys.exit(not trains or lost != (sys.argv[2] == "something"))' "$work/job" "$1"
+}
+check "a Job that trains until it is told to end" \
+  ctl --token "$work/ann.token" submit -f "$work/data/one_way.yaml"
+check "it trains on the host, too" wait_for 30 host_one nothing
+lose lead 10.77.0.2
+sleep 5
+lose_no_more lead 10.77.0.2
+check "what traind tells the host is lost for 5 s: no Attempt is" host_one nothing
+lose one 10.77.0.1
+sleep 5
+lose_no_more one 10.77.0.1
+check "what the host tells traind is lost for 5 s: no Attempt is" host_one nothing
+check "both hosts are attached" wait_for 20 attached 2
+lose one 10.77.0.1
+check "a host that is not heard for a lease loses its Attempts" wait_for 30 host_one something
+lose_no_more one 10.77.0.1
+check "it comes back when it is heard" wait_for 40 attached 2
+for _ in $(seq 25); do
+  ip link set to_one down
+  sleep 0.2
+  ip link set to_one up
+  sleep 0.2
+done
+check "after a link that came and went for 10 s it is attached" wait_for 20 attached 2
+check "the Job ends when it is told to" ctl --token "$work/ann.token" finish one_way
+check "the Job with the lost packets answers" wait_for 40 succeeded one_way
+
 # A gang of four ranks spans both hosts.
 sed 's/^name: .*/name: gang/; s/epochs: 20, batch: 32/epochs: 10, batch: 8, collective: gloo/; s/time: 40s/time: 60s/' \
   "$work/data/job.yaml" >"$work/data/gang.yaml"

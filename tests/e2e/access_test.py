@@ -4,11 +4,14 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
 import tempfile
+import warnings
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "clients", "python"))
 
@@ -108,6 +111,22 @@ class Tokens:
         except ssl.SSLError:
             return False
 
+    def speaks(self, address, version):
+        """Whether the port at the address makes a connection with this version of TLS."""
+        context = self.context()
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")  # so that this side would do what is old
+        context.set_alpn_protocols(["h2"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            context.minimum_version = context.maximum_version = version
+        port = int(address.rsplit(":", 1)[1])
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as plain, context.wrap_socket(
+                    plain, server_hostname="127.0.0.1") as secured:
+                return secured.version() is not None
+        except OSError:  # an SSLError is one
+            return False
+
     def https(self, path, name=None, method="GET", body=None, headers=None, whole=False):
         port = self.house.http.rsplit(":", 1)[1]
         connection = http.client.HTTPSConnection(f"127.0.0.1:{port}", timeout=20, context=self.context())
@@ -122,6 +141,19 @@ class Tokens:
             return (*answer, response.getheader("Set-Cookie") or "") if whole else answer
         finally:
             connection.close()
+
+
+def files_with(house, tokens, name):
+    """Files of the house that hold this token, but for its own."""
+    with open(tokens.path(name)) as f:
+        digits = f.read().strip().split("_")[1].encode()
+    found = []
+    for folder, _, names in os.walk(house.root):
+        for path in (os.path.join(folder, one) for one in names):
+            if path != tokens.path(name) and os.path.isfile(path):
+                with open(path, "rb") as f:
+                    found += [path] if digits in f.read() else []
+    return found
 
 
 def log_of(house):
@@ -185,6 +217,38 @@ def _():
             assert line in told, (line, told)
         assert not [line for line in told if line[1] == "GetJob"], told
         assert os.stat(os.path.join(house.state, "audit.jsonl")).st_mode & 0o777 == 0o600
+        # Neither logs nor the state folder hold a token, and none is sent unencrypted.
+        for name in ("ann", "bob", "eve", "root"):
+            assert files_with(house, tokens, name) == [], name
+        bare = house.cli("--token", tokens.path("ann"), "list")
+        assert bare.returncode != 0 and "a token needs --tls" in bare.stderr, bare
+
+
+@case("Over HTTP every call needs a token, and so does the page of metrics")
+def _():
+    with a_house(standalone=False) as house:
+        tokens = Tokens(house)
+        house.start("--tls", tokens.tls, "--http", "0.0.0.0:0")
+        paths = json.loads(tokens.https("/openapi.json")[1])["paths"]
+        asked = [(method.upper(), re.sub(r"\{[^}]*\}", "mine", path)) for path, methods in paths.items()
+                 for method in methods if method in ("get", "post", "put", "patch", "delete")]
+        assert len(asked) > 15, asked
+        for method, path in asked + [("GET", "/metrics")]:
+            status, body = tokens.https(path, method=method)
+            assert status == 401, (method, path, status, body)
+        for path in ("/", "/healthz", "/readyz"):
+            assert tokens.https(path)[0] == 200, path
+
+
+@case("Neither port speaks a TLS before 1.2")
+def _():
+    with a_house(standalone=False) as house:
+        tokens = Tokens(house)
+        house.start("--tls", tokens.tls, "--http", "0.0.0.0:0")
+        for address in (house.server, house.http):
+            assert tokens.speaks(address, ssl.TLSVersion.TLSv1_2), address
+            assert tokens.speaks(address, ssl.TLSVersion.TLSv1_3), address
+            assert not tokens.speaks(address, ssl.TLSVersion.TLSv1_1), address
 
 
 @case("Certificates that are exchanged count without a restart")

@@ -220,7 +220,8 @@ def _():
         submit(house, Origin="http://" + house.http)
         answer = ask(house, "GET", "/")
         assert "access-control-allow-origin" not in answer.headers
-        assert answer.headers["content-security-policy"].startswith("default-src 'self';")
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'self';") and "frame-ancestors 'none'" in policy, policy
 
 
 @case("A body that is too large is refused, and half a request does not hold up others")

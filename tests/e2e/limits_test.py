@@ -1,4 +1,4 @@
-"""Descriptors that run out, and many Jobs with one deadline."""
+"""Descriptors that run out, connections that say nothing, and many Jobs with one deadline."""
 import datetime
 import os
 import resource
@@ -53,6 +53,22 @@ def _():
         assert ended["state"] == "SUCCEEDED" and moment(ended["finished_at"]) <= moment(ended["deadline"]), ended
         assert house.cli("list").returncode == 0
         assert share < 0.5, share
+
+
+@case("A connection that says nothing is closed after 10 s", limit_s=60)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        [silent] = connect(house.server, 1)
+        silent.settimeout(40)
+        begin = time.monotonic()
+        try:
+            while silent.recv(4096):  # traind says its settings first
+                pass
+        except ConnectionResetError:
+            pass
+        after = time.monotonic() - begin
+        assert 8 < after < 20, after
 
 
 @case("Of many Jobs with one deadline each has its answer")

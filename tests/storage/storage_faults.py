@@ -10,6 +10,9 @@ An operation fails once, wherever it is: in traind, the Worker, PREPARE or a Ran
 whoever ended is started again, as a service manager would. What must hold: a Job that was
 acknowledged is there and ends with a sound Prediction, and its events stay as they were told.
 
+In a spell several operations of a kind fail one after the other, those of traind's next start among
+them. What must hold is the same, but that the Job may fail: its processes may have been tried in vain.
+
 A power cut kills every process and undoes, keeps or tears each write that was not synced, and each
 rename whose folder was not.
 """
@@ -189,7 +192,7 @@ class Client:
         return self.job is not None and self.job["state"] in ENDED
 
 
-def until_ended(house, client, limit_s=100):
+def until_ended(house, client, limit_s=100, may_fail=False):
     end = time.monotonic() + limit_s
     while not client.ended():
         assert time.monotonic() < end, ("the Job has not ended", client.job and client.job["state"])
@@ -197,6 +200,8 @@ def until_ended(house, client, limit_s=100):
             client.step()
         time.sleep(0.1)
     job = client.job
+    if may_fail and job["state"] == "FAILED":
+        return
     assert job["state"] == "SUCCEEDED", (job["state"], job["end_reason"], job["end_message"])
     house.check_predictions(job["predictions"]["path"])
     assert house.standing(job["id"]), job
@@ -209,6 +214,19 @@ def fail_one(kind, number):
         until_ended(house, Client(house))
         failed = bool(house.control.failed)
         print(f"{kind} {number}: {house.control.path.decode() if failed else 'not reached'}", flush=True)
+        start_if_dead(house)
+        return failed
+
+
+def fail_for_a_while(kind, number, more):
+    """How many operations failed."""
+    with StorageHouse(slots=1) as house:
+        house.fail(kind, number, more)
+        client = Client(house)
+        until_ended(house, client, may_fail=True)
+        failed = house.control.failed
+        print(f"{kind} {number}, and {more} more: {failed} failed, the last one at {house.control.path.decode()}; "
+              f"the Job {client.job['state']}", flush=True)
         start_if_dead(house)
         return failed
 
@@ -293,6 +311,14 @@ def run(options):
                 print(f"{kind}: {reached} failed", flush=True)
             assert reached > 0, kind
 
+    @case("Operations that fail for a while, also in traind's next start, lose nothing that was acknowledged",
+          limit_s=6000)
+    def _():
+        chance = random.Random(f"{options.seed} spells")
+        for kind in options.kinds.split(","):
+            for _ in range(options.spells):
+                assert fail_for_a_while(kind, chance.randrange(1, 20), chance.randrange(5, 40)) > 0, kind
+
     @case("Power cuts lose nothing that was acknowledged", limit_s=6000)
     def _():
         for seed in range(options.seed, options.seed + options.cuts):
@@ -321,6 +347,7 @@ if __name__ == "__main__":
     parser.add_argument("--shard", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1),
                         help="K/N: the part K, from 0 on, of N")
     parser.add_argument("--sample", type=int, default=2, help="so many of each kind")
+    parser.add_argument("--spells", type=int, default=1, help="so many of each kind")
     parser.add_argument("--cuts", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("sentences", nargs="*", help="only cases with one of these in their sentence")

@@ -50,6 +50,16 @@ def _():
         assert not having(program, "libgrpc", "libprotobuf", "libsqlite", "libyaml")
 
 
+@case("No program has a switch of the tests in it: faults come from libraries that tests load before")
+def _():
+    for program in ("server/traind", "worker/trainworker", "worker/trainrank", "worker/trainprep", "worker/traintree",
+                    "worker/trainprog", "client/trainctl"):
+        with open(os.path.join(BIN, program), "rb") as f:
+            code = f.read()
+        for switch in (b"STORAGE_SHIM", b"STORAGE_ROOT", b"STORAGE_JOURNAL", b"STORAGE_FAULT", b"failpoint"):
+            assert switch not in code, (program, switch)
+
+
 @case("Only the coordinator links SQLite")
 def _():
     assert having("server/traind", "libsqlite3")

@@ -17,6 +17,7 @@
 namespace traind {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -51,6 +52,14 @@ TEST(LogTest, ALineHasItsPlaceAndNoControlBytes) {
   EXPECT_THAT(out.Read(), HasSubstr("log_test.cc"));
   TRAIND_LOG(INFO) << "a\nb";
   EXPECT_THAT(out.Read(), HasSubstr("a\\x0ab\n"));
+}
+
+TEST(LogTest, ALongLineIsCut) {
+  StderrPipe out;
+  TRAIND_LOG(INFO) << std::string(20000, 'x');
+  const std::string line = out.Read();
+  EXPECT_THAT(line, EndsWith("x...\n"));
+  EXPECT_LE(line.size(), size_t{8192} + 4);
 }
 
 TEST(LogTest, JsonHasAnObjectPerLine) {
