@@ -117,7 +117,9 @@ void ExpectLossesOfPyTorch(const Golden& golden, const Case& run, Learner& learn
     const auto loss = learner.ConsumeLoss();
     ASSERT_TRUE(loss.ok());
     const double wanted = expected[static_cast<size_t>(step)];
-    EXPECT_NEAR(loss->mean(), wanted, 1e-5 * wanted) << "step " << step;
+    // Sums are made in another order with another number of threads, and steps enlarge what
+    // rounding leaves.
+    EXPECT_NEAR(loss->mean(), wanted, (step < 10 ? 1e-5 : 2e-4) * wanted) << "step " << step;
   }
 }
 
