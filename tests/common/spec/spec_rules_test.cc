@@ -528,7 +528,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("checkpoint_epochs":0,"clip_norm":5,"collective":"",)"
       R"("ema":0,"ema_warmup":false,"epochs":20,"find_learning_rate":false,)"
       R"("freeze":{"epochs":0,"learning_rate":0,"thaw_layers":0},)"
-      R"("gradient_norm":false,"keep_best":0,"layer_decay":1,"learning_rate":0,)"
+      R"("gradient_norm":false,"inference_precision":"","keep_best":0,"layer_decay":1,"learning_rate":0,)"
       R"("loss":{"class_weights":"none","huber_delta":1,"kind":"","label_smoothing":0,)"
       R"("weights":[]},"optimizer":{"alpha":0.99,"beta1":0.9,"beta2":0.999,"eps":1e-08,)"
       R"("kind":"adamw","nesterov":false},"paths":{"cuda_graph":false,)"

@@ -62,7 +62,8 @@ TEST(BatchNormTest, PassesAreThoseOfTheOperators) {
       ExpectAlike({{6, 32, 5, 7}, add, relu}, at::kFloat, 5e-6);
       ExpectAlike({{3, 5, 3, 3}, add, relu}, at::kFloat, 5e-6);
       ExpectAlike({{2, 8, 3, 4, 5}, add, relu}, at::kFloat, 5e-6);
-      ExpectAlike({{9, 16, 20, 20}, add, relu}, at::kFloat, 5e-6);  // in several parts
+      // In several parts; with one thread the operators add up 3,600 numbers one by one.
+      ExpectAlike({{9, 16, 20, 20}, add, relu}, at::kFloat, 2e-5);
     }
   }
 }
