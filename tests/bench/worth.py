@@ -1,6 +1,8 @@
 """Compares what a budget buys with AutoGluon, and with LightGBM used by hand.
 
     tests/bench/worth.sh [SET...] --data DIR [--budgets 5,10,30,60] [--peer-python PYTHON] [--peer-preset P] [--spec JSON]
+    tests/bench/worth.sh [SET...] --tables DIR/sets.json ...     other tables: {name: [target, "accuracy" or "rmse"]}, whose files
+                                                                 are DIR/NAME_train.csv and DIR/NAME_test.csv (r_tables.py)
 
 For each data set (the ten tables of DIR that have a target, and examples/digits) and budget there are two runs, one after the
 other, each with the machine's cores to itself: a Job with that budget, whose spec names the data, the metric and the budget and
@@ -207,11 +209,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", metavar="SET")
     parser.add_argument("--data", default=".")
+    parser.add_argument("--tables", help="a JSON file of other sets")
     parser.add_argument("--budgets", default=[5, 10, 30, 60], type=lambda text: [int(b) for b in text.split(",")])
     parser.add_argument("--peer-python")
     parser.add_argument("--peer-preset", default="medium_quality")
     parser.add_argument("--spec", default={}, type=json.loads, help="fields that are added to the specs, as JSON")
     options = parser.parse_args()
+    if options.tables:
+        with open(options.tables, encoding="utf-8") as f:
+            others = {name: (target, *{ACCURACY[1]: ACCURACY, RMSE[1]: RMSE}[metric]) for name, (target, metric) in json.load(f).items()}
+        for known in (SETS, WHOLE):
+            known.clear()
+        SETS.update(others)
+        options.data = os.path.dirname(options.tables)
     for name in options.sets:
         if name not in SETS:
             parser.error(f"unknown set {name} (known: {', '.join(SETS)})")
