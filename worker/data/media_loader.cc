@@ -141,6 +141,7 @@ absl::StatusOr<const MediaBatch*> MediaLoader::GetBatch(int64_t begin, int64_t c
   } else {
     RETURN_IF_ERROR(Load(wanted, current_));
   }
+  if (threads() == 0) return &current_;
   const int64_t after = begin + count;
   part_ = {after, std::min(count, static_cast<int64_t>(rows_.size()) - after)};
   if (part_.count > 0) StartLoading();

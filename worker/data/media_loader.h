@@ -20,7 +20,7 @@ namespace traind {
 // Threads: confined to one. Errors: those of the source.
 class MediaLoader {
  public:
-  // training: see MediaRequest.
+  // training: see MediaRequest. threads: 0 loads nothing ahead, for what is a single batch.
   explicit MediaLoader(std::shared_ptr<const MediaSource> source, int threads = 1,
                        bool training = true);
   ~MediaLoader();

@@ -88,7 +88,8 @@ absl::Status Learner::Impl::ScoreInBlocks(int64_t rows, const ScoreBlock& score)
 std::unique_ptr<MediaLoader> Learner::Impl::LoadAhead(
     const std::shared_ptr<const MediaSource>& source, std::vector<int32_t> order) const {
   if (source == nullptr) return nullptr;
-  const int threads = media_loader == nullptr ? 1 : media_loader->threads();
+  const bool several = static_cast<int64_t>(order.size()) > rows_at_once;
+  const int threads = !several ? 0 : media_loader == nullptr ? 1 : media_loader->threads();
   auto ahead = std::make_unique<MediaLoader>(source, threads, /*training=*/false);
   ahead->SetOrder(std::move(order), /*seed=*/0);
   return ahead;

@@ -57,6 +57,15 @@ TEST(MediaLoaderTest, RowsToBePredictedAreLoadedAheadAsTheyAre) {
   EXPECT_EQ(source->augmented, 1);
 }
 
+TEST(MediaLoaderTest, WithoutThreadsNothingIsLoadedAhead) {
+  auto source = std::make_shared<NumberSource>();
+  MediaLoader loader(source, 0, /*training=*/false);
+  loader.SetOrder({5, 4, 3}, 0);
+  EXPECT_THAT((*loader.GetBatch(0, 2))->tokens, ElementsAre(5, 0, 4, 0));
+  EXPECT_EQ(source->loads, 1);
+  EXPECT_THAT((*loader.GetBatch(2, 1))->tokens, ElementsAre(3, 0));
+}
+
 TEST(MediaLoaderTest, ABatchThatWasNotExpectedIsLoadedAllTheSame) {
   auto source = std::make_shared<NumberSource>();
   MediaLoader loader(source);

@@ -107,8 +107,8 @@ Tensors PackedGradients(const TextAttentionOptions& options, const Tensors& save
   return {d, d_relative};
 }
 
-// What each step does not see, for a fused kernel that takes what it does see. A step of the
-// padding may see nothing, so each step sees itself.
+// [B or 1, 1, T or 1, T] bool, or [T, T]: which steps each one sees; undefined: all. With a window
+// a step of the padding would see none, so each sees itself.
 at::Tensor SeenBy(const PaddedPlaces& places, int64_t window, c10::Device device) {
   if (window == 0) return places.padding.defined() ? places.padding.logical_not() : at::Tensor();
   const at::Tensor steps = at::arange(places.longest, at::TensorOptions(device).dtype(at::kLong));
