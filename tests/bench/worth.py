@@ -3,6 +3,9 @@
     tests/bench/worth.sh [SET...] --data DIR [--budgets 5,10,30,60] [--peer-python PYTHON] [--peer-preset P] [--spec JSON]
     tests/bench/worth.sh [SET...] --tables DIR/sets.json ...     other tables: {name: [target, "accuracy" or "rmse"]}, whose files
                                                                  are DIR/NAME_train.csv and DIR/NAME_test.csv (r_tables.py)
+    tests/bench/worth.sh [SET...] --data DIR --splits N ...      the rows of both files cut anew into as many, N times; beside LightGBM
+                                                                 by hand alone. One line for each cut, then for each set and budget
+                                                                 the mean scores, and the mean of our gains with its standard error
 
 For each data set (the ten tables of DIR that have a target, and examples/digits) and budget there are two runs, one after the
 other, each with the machine's cores to itself: a Job with that budget, whose spec names the data, the metric and the budget and
@@ -21,7 +24,9 @@ import csv
 import json
 import math
 import os
+import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -62,9 +67,20 @@ def tables_of(name, data):
     return [columns_without(table, NO_FEATURES) for table in tables]
 
 
-def prepare(name, options, folder):
+def cut_anew(tables, seed):
+    """Tables as large as those given, with their rows in a random order."""
+    header, train, test = tables[0][0], tables[0][1:], tables[1][1:]
+    at = [tables[1][0].index(column) for column in header]
+    rows = train + [[row[i] for i in at] for row in test]
+    random.Random(seed).shuffle(rows)
+    return [[header] + rows[:len(train)], [header] + rows[len(train):]]
+
+
+def prepare(name, options, folder, seed=None):
     """train.csv and test.csv in the folder; False: the data are not there."""
     tables = tables_of(name, options.data)
+    if tables and seed is not None:
+        tables = cut_anew(tables, seed)
     for part, table in zip(("train", "test"), tables or ()):
         with open(os.path.join(folder, f"{part}.csv"), "w", encoding="utf-8", newline="") as f:
             csv.writer(f).writerows(table)
@@ -192,17 +208,35 @@ def autogluon(name, folder, truth, budget, options):
 
 
 def cells(options):
-    """(name, folder, truth of the test rows, budget), each set prepared once."""
+    """(name, folder, truth of the test rows, budget, number of the cut), each set and cut prepared once."""
     for name in options.sets or SETS:
-        with tempfile.TemporaryDirectory(prefix="traind-worth-") as folder:
-            if not prepare(name, options, folder):
-                print(json.dumps({"data": name, "skipped": f"not in {options.data}"}), flush=True)
-                continue
-            target = SETS[name][0]
-            table = rows_of(os.path.join(folder, "test.csv"))
-            truth = [row[[h.strip() for h in table[0]].index(target)].strip() for row in table[1:] if row]
-            for budget in options.budgets:
-                yield name, folder, truth, budget
+        for cut in range(options.splits or 1):
+            with tempfile.TemporaryDirectory(prefix="traind-worth-") as folder:
+                if not prepare(name, options, folder, cut if options.splits else None):
+                    print(json.dumps({"data": name, "skipped": f"not in {options.data}"}), flush=True)
+                    break
+                target = SETS[name][0]
+                table = rows_of(os.path.join(folder, "test.csv"))
+                truth = [row[[h.strip() for h in table[0]].index(target)].strip() for row in table[1:] if row]
+                for budget in options.budgets:
+                    yield name, folder, truth, budget, cut
+
+
+def gains(lines):
+    """For each set and budget: mean scores, and our mean gain over LightGBM by hand with its standard error."""
+    sets = {}
+    for line in lines:
+        if line["by_hand"].get("score") is not None and line["ours"]["score_at_deadline"] is not None:
+            sets.setdefault((line["data"], line["metric"], line["budget_s"]), []).append(
+                (line["ours"]["score_at_deadline"], line["by_hand"]["score"]))
+    for (name, metric, budget), pairs in sets.items():
+        differences = [(mine - hand) * (1 if metric == "accuracy" else -1) for mine, hand in pairs]
+        error = statistics.stdev(differences) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
+        yield {"data": name, "metric": metric, "budget_s": budget, "cuts": len(pairs),
+               "ours": round(statistics.mean(mine for mine, _ in pairs), 4),
+               "by_hand": round(statistics.mean(hand for _, hand in pairs), 4),
+               "gain": round(statistics.mean(differences), 4), "standard_error": error and round(error, 4),
+               "better": sum(d > 0 for d in differences), "worse": sum(d < 0 for d in differences)}
 
 
 def main():
@@ -211,6 +245,7 @@ def main():
     parser.add_argument("--data", default=".")
     parser.add_argument("--tables", help="a JSON file of other sets")
     parser.add_argument("--budgets", default=[5, 10, 30, 60], type=lambda text: [int(b) for b in text.split(",")])
+    parser.add_argument("--splits", type=int, help="this many random cuts, beside LightGBM by hand alone")
     parser.add_argument("--peer-python")
     parser.add_argument("--peer-preset", default="medium_quality")
     parser.add_argument("--spec", default={}, type=json.loads, help="fields that are added to the specs, as JSON")
@@ -227,25 +262,30 @@ def main():
             parser.error(f"unknown set {name} (known: {', '.join(SETS)})")
     if not options.peer_python:
         print(json.dumps({"peer": "autogluon", "skipped": "no --peer-python"}), flush=True)
-    lines, scripted = [], set()
+    lines, scripted = [], {}  # scripted: what LightGBM by hand told, by set and cut
     with House(slots=os.cpu_count()) as house:
-        for name, folder, truth, budget in cells(options):
-            line = {"data": name, "metric": SETS[name][2], "budget_s": budget}
+        for name, folder, truth, budget, cut in cells(options):
+            line = {"data": name, "metric": SETS[name][2], "budget_s": budget, **({"cut": cut} if options.splits else {})}
             begin = time.time()
             if house.daemon is None:
                 house.start()
                 line["daemon_start_s"] = round(time.time() - begin, 2)
             line["ours"] = ours(house, name, folder, truth, budget, begin, options.spec)
             if options.peer_python:
-                if name not in scripted:
-                    scripted.add(name)
-                    line["by_hand"] = by_hand(name, folder, truth, options)
-                time.sleep(1)  # until the Worker has replaced its Ranks, so that the peer has the cores to itself
-                line["autogluon"] = autogluon(name, folder, truth, budget, options)
+                if (name, cut) not in scripted:
+                    scripted[name, cut] = line["by_hand"] = by_hand(name, folder, truth, options)
+                if options.splits:
+                    line["by_hand"] = scripted[name, cut]
+                else:
+                    time.sleep(1)  # until the Worker has replaced its Ranks, so that the peer has the cores to itself
+                    line["autogluon"] = autogluon(name, folder, truth, budget, options)
             print(json.dumps(line), flush=True)
             lines.append(line)
     summary = {"runs": len(lines), "ours_on_time": sum(not x["ours"]["late"] for x in lines)}
-    if options.peer_python:
+    if options.peer_python and options.splits:
+        for line in gains(lines):
+            print(json.dumps(line), flush=True)
+    elif options.peer_python:
         on_time = [x for x in lines if x["autogluon"]["score_at_deadline"] is not None]
         summary["peer_on_time"] = len(on_time)
         summary["level"] = sum(is_level(x) for x in on_time)

@@ -12,10 +12,11 @@
 namespace traind {
 namespace {
 
-class PackedHalfLayerTest : public ::testing::Test {
+class PackedHalfLayerTest : public ::testing::TestWithParam<HalfKernel> {
  protected:
   void SetUp() override {
     if (!PackedHalfLayer::Available()) GTEST_SKIP() << "this core has no bf16";
+    if (GetParam() == HalfKernel::kTiles && !HasHalfTiles()) GTEST_SKIP() << "it has no tiles";
   }
 
   std::vector<float> Normals(int64_t count) {
@@ -34,16 +35,16 @@ float Rounded(float value) {
   return Load(half);
 }
 
-TEST_F(PackedHalfLayerTest, ProductsAreThoseOfRoundedValues) {
+TEST_P(PackedHalfLayerTest, ProductsAreThoseOfRoundedValues) {
   struct Size {
     int64_t rows, in, out;
   };
   for (const Size size : {Size{1, 1, 1}, Size{5, 7, 3}, Size{12, 64, 32}, Size{13, 33, 31},
-                          Size{40, 70, 95}, Size{25, 128, 17}}) {
+                          Size{40, 70, 95}, Size{25, 128, 17}, Size{97, 65, 66}}) {
     SCOPED_TRACE(::testing::Message() << size.rows << " " << size.in << " " << size.out);
     const std::vector<float> x = Normals(size.rows * size.in), w = Normals(size.out * size.in),
                              b = Normals(size.out);
-    PackedHalfLayer layer;
+    PackedHalfLayer layer(GetParam());
     layer.Pack(w.data(), b.data(), size.out, size.in);
     std::vector<Bf16> half(static_cast<size_t>(size.rows * HalfWidth(size.in)));
     RoundRows(x.data(), size.rows, size.in, half.data());
@@ -70,37 +71,43 @@ TEST_F(PackedHalfLayerTest, ProductsAreThoseOfRoundedValues) {
         EXPECT_NEAR(Load(relu[static_cast<size_t>(i * width + j)]), positive,
                     positive / 256 + 1e-5 * size_of_terms);
       }
-      if (width > size.out) {
-        EXPECT_EQ(relu[static_cast<size_t>((i + 1) * width - 1)].bits, 0);
+      for (int64_t j = size.out; j < width; ++j) {
+        EXPECT_EQ(relu[static_cast<size_t>(i * width + j)].bits, 0);
       }
     }
   }
 }
 
-TEST_F(PackedHalfLayerTest, ARowsResultDoesNotDependOnTheRowsBesideIt) {
+TEST_P(PackedHalfLayerTest, ARowsResultDoesNotDependOnTheRowsBesideIt) {
   constexpr int64_t kRows = 29, kIn = 50, kOut = 40;
   const std::vector<float> x = Normals(kRows * kIn), w = Normals(kOut * kIn), b = Normals(kOut);
-  PackedHalfLayer layer;
+  PackedHalfLayer layer(GetParam());
   layer.Pack(w.data(), b.data(), kOut, kIn);
-  std::vector<Bf16> half(static_cast<size_t>(kRows * kIn));
+  std::vector<Bf16> half(static_cast<size_t>(kRows * HalfWidth(kIn)));
   RoundRows(x.data(), kRows, kIn, half.data());
   std::vector<float> together(static_cast<size_t>(kRows * kOut)), alone(kOut);
   layer.Apply(half.data(), kRows, together.data());
   for (int64_t i = 0; i < kRows; ++i) {
-    layer.Apply(half.data() + i * kIn, 1, alone.data());
+    layer.Apply(half.data() + i * HalfWidth(kIn), 1, alone.data());
     EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + i * kOut)) << i;
   }
 }
 
-TEST_F(PackedHalfLayerTest, WhatIsNoNumberStaysSo) {
+TEST_P(PackedHalfLayerTest, WhatIsNoNumberStaysSo) {
   const float x[] = {1, std::numeric_limits<float>::quiet_NaN()}, w[] = {1, 1}, b[] = {0};
-  PackedHalfLayer layer;
+  PackedHalfLayer layer(GetParam());
   layer.Pack(w, b, 1, 2);
-  Bf16 half[2], relu[2];
+  Bf16 half[kHalfPanel], relu[kHalfPanel];
   RoundRows(x, 1, 2, half);
   layer.ApplyRelu(half, 1, relu);
   EXPECT_TRUE(std::isnan(Load(relu[0])));
 }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PackedHalfLayerTest,
+                         ::testing::Values(HalfKernel::kVectors, HalfKernel::kTiles),
+                         [](const auto& info) {
+                           return info.param == HalfKernel::kTiles ? "Tiles" : "Vectors";
+                         });
 
 }  // namespace
 }  // namespace traind

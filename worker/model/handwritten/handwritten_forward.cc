@@ -17,6 +17,9 @@ namespace {
 // Few enough rows that a layer's outputs stay in a core's own cache, and a multiple of the tile
 // heights of PackedLayer's kernels.
 constexpr int64_t kBlockRows = 132;
+// The same for bf16, whose rows take half the space.
+constexpr int64_t kHalfBlockRows = 192;
+static_assert(kHalfBlockRows >= kBlockRows);
 // From this many rows on, packing the weights pays off.
 constexpr int64_t kPackRows = 64;
 
@@ -38,6 +41,7 @@ class MlpForward final : public HandwrittenForward {
     }
     uses_rows_directly_ = setup.shape.cardinalities.empty() && setup.shape.window == 1;
     for (auto* values : {&front_, &back_}) values->resize(static_cast<size_t>(kBlockRows * widest));
+    widest_ = widest;
   }
 
   void Run(const ForwardInput& input, float* outputs) override {
@@ -82,9 +86,12 @@ class MlpForward final : public HandwrittenForward {
       layer.half.Pack(setup_.weights + layer.weight, setup_.weights + layer.bias, layer.out,
                       layer.in);
     }
-    for (auto* values : {&half_front_, &half_back_}) values->resize(front_.size() + kBlockRows);
-    for (int64_t begin = 0; begin < input.count; begin += kBlockRows) {
-      const int64_t rows = std::min(kBlockRows, input.count - begin);
+    front_.resize(static_cast<size_t>(kHalfBlockRows * widest_));
+    for (auto* values : {&half_front_, &half_back_}) {
+      values->resize(static_cast<size_t>(kHalfBlockRows * HalfWidth(widest_)));
+    }
+    for (int64_t begin = 0; begin < input.count; begin += kHalfBlockRows) {
+      const int64_t rows = std::min(kHalfBlockRows, input.count - begin);
       Bf16 *x = half_front_.data(), *to = half_back_.data();
       RoundRows(Gather(columns, input, begin, rows), rows, layers_[0].in, x);
       for (const Layer& layer : layers_) {
@@ -143,6 +150,7 @@ class MlpForward final : public HandwrittenForward {
 
   HandwrittenSetup setup_;
   std::vector<Layer> layers_;
+  int64_t widest_ = 1;               // of the inputs and outputs of all layers
   bool uses_rows_directly_ = false;  // the first layer takes a row's numbers unchanged
   std::vector<float> front_, back_;
   std::vector<Bf16> half_front_, half_back_;  // empty until they are needed

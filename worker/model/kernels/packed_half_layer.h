@@ -5,22 +5,33 @@
 #include <vector>
 
 #include "worker/model/kernels/bf16.h"
+#include "worker/model/kernels/half_tiles.h"
 
 namespace traind {
 
-// Rows of bf16 values have an even length: HalfWidth(columns), the last one 0 if need be.
-inline int64_t HalfWidth(int64_t columns) { return columns + columns % 2; }
+// Rows of bf16 values have this length. What they have beyond their columns is 0.
+inline int64_t HalfWidth(int64_t columns) {
+  return (columns + kHalfPanel - 1) / kHalfPanel * kHalfPanel;
+}
 
 // Rounds x [rows, columns] to [rows, HalfWidth(columns)].
 void RoundRows(const float* x, int64_t rows, int64_t columns, Bf16* to);
 
-// Weights and inputs are rounded to bf16; the processor (AVX512_BF16) multiplies pairs of them and
-// adds up in float32.
+// How the processor multiplies: pairs of values in vectors (AVX512_BF16), or tiles (AMX). Both add
+// up in float32, in orders of their own.
+enum class HalfKernel { kVectors, kTiles };
+
+// Weights and inputs are rounded to bf16.
 // Threads: immutable after Pack().
 class PackedHalfLayer {
  public:
   // Whether this machine has a kernel. REQUIRES for all other methods: it has.
   static bool Available();
+  // The fastest of this machine's kernels.
+  static HalfKernel Best();
+
+  PackedHalfLayer() = default;
+  explicit PackedHalfLayer(HalfKernel kernel) : kernel_(kernel) {}
 
   // Copies weight [out, in] and bias [out].
   void Pack(const float* weight, const float* bias, int64_t out, int64_t in);
@@ -30,9 +41,13 @@ class PackedHalfLayer {
   void Apply(const Bf16* x, int64_t rows, float* y) const;
 
  private:
-  int64_t out_ = 0, in_ = 0;
-  std::vector<Bf16> panels_;  // [out / width, in / 2, width, 2], padded with zeros
-  std::vector<float> bias_;   // [out], padded with zeros
+  HalfPanels panels() const { return {weights_.data(), bias_.data(), out_, in_}; }
+
+  HalfKernel kernel_ = Best();
+  int64_t out_ = 0, in_ = 0;   // in_: HalfWidth
+  int64_t used_ = 0;           // the first inputs, an even number; those beyond are 0
+  std::vector<Bf16> weights_;  // as HalfPanels say, padded with zeros
+  std::vector<float> bias_;    // the same
 };
 
 }  // namespace traind
