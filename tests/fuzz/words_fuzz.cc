@@ -9,6 +9,7 @@
 #include "common/data/table/date_parts.h"
 #include "common/data/table/date_text.h"
 #include "common/data/table/number.h"
+#include "common/data/table/written_date.h"
 #include "server/access/token_book.h"
 #include "tests/fuzz/check.h"
 #include "worker/program/report_lines.h"
@@ -19,7 +20,8 @@ using namespace traind;
 
 void CheckDate(absl::string_view text) {
   double seconds = 0;
-  if (!ParseIsoTime(text, seconds)) return;
+  const DateOrder order = text.size() % 2 == 0 ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
+  if (!ParseTime(text, order, seconds)) return;
   Check(std::isfinite(seconds), "a date is a finite number");
   const CalendarTime time = CalendarOf(seconds);
   Check(time.month >= 1 && time.month <= 12 && time.day >= 1 && time.day <= 31 &&
@@ -36,7 +38,9 @@ void CheckNumber(absl::string_view text) {
   float value = 0;
   if (ParseNumber(text, value) != NumberKind::kNumber) return;
   Check(std::isfinite(value), "a number is finite");
-  Check(static_cast<float>(std::strtod(std::string(text).c_str(), nullptr)) == value,
+  const std::string amount = PlainAmount(text);
+  const std::string plain = amount.empty() ? std::string(text) : amount;
+  Check(static_cast<float>(std::strtod(plain.c_str(), nullptr)) == value,
         "a number is read as strtod reads it");
   double exact = 0;
   (void)LosesDigits(text, value, exact);

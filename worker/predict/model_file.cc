@@ -272,7 +272,7 @@ ModelFile ModelFileOf(const rank_protocol::Train& train, uint64_t seed, const Ta
   if (spec.ok() && spec->data.volume) file.volume.emplace().column = spec->data.volume->image;
   if (file.encoder.targets.empty() || !schema.ordered || !spec.ok()) return file;
   file.series = SeriesInput{spec->data.time.value_or(""), spec->data.series.value_or(""),
-                            schema.series, StepOf(table)};
+                            schema.series, StepOf(table), schema.time_order};
   return file;
 }
 

@@ -300,7 +300,7 @@ absl::Status PrepareRun::KeepSeriesModel(SeriesFloorModel model) const {
   model.job = task_.job;
   model.table_sha256 = schema.content_sha256;
   model.input = InputSchemaOf(schema);
-  model.series = {spec_.time, spec_.series, schema.series, StepOf(*table_)};
+  model.series = {spec_.time, spec_.series, schema.series, StepOf(*table_), schema.time_order};
   model.shape = split_.shape;
   model.period = naive_->period;
   model.season = naive_->season;

@@ -138,6 +138,7 @@ void TimeColumn::Clear() {
   text_ = BadValue();
   number_ = BadValue();
   date_ = BadValue();
+  written_ = BadValue();
 }
 
 void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t count,
@@ -147,8 +148,12 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
     double value = std::numeric_limits<double>::quiet_NaN();
     BadValue* first = nullptr;
     float ignored;
+    bool written = false;
     if (ParseIsoTime(text, value)) {
       first = &date_;
+    } else if (ParseTime(text, order_, value)) {
+      first = &date_;
+      written = written_.row == 0;
     } else if (ParseNumber(text, ignored) == NumberKind::kNumber &&
                absl::SimpleAtod(text, &value)) {
       first = &number_;
@@ -156,8 +161,11 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
       first = &text_;
     }
     values_.push_back(value);
-    if (first == nullptr || first->row > 0) continue;
-    *first = {static_cast<int64_t>(values_.size()), lines[i], std::string(text.substr(0, 64))};
+    if (first == nullptr || (first->row > 0 && !written)) continue;
+    const BadValue here = {static_cast<int64_t>(values_.size()), lines[i],
+                           std::string(text.substr(0, 64))};
+    if (written) written_ = here;
+    if (first->row == 0) *first = here;
   }
 }
 
@@ -169,6 +177,7 @@ void TimeColumn::Append(const TimeColumn& next, int64_t lines) {
   move(next.text_, text_);
   move(next.number_, number_);
   move(next.date_, date_);
+  move(next.written_, written_);
   values_.insert(values_.end(), next.values_.begin(), next.values_.end());
 }
 

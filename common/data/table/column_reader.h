@@ -11,6 +11,7 @@
 
 #include "common/data/table/table.h"
 #include "common/data/table/table_writer.h"
+#include "common/data/table/written_date.h"
 
 namespace traind {
 
@@ -67,10 +68,13 @@ class NumberColumn {
   BadValue not_finite_;
 };
 
-// The points in time of a column: ISO 8601, or plain numbers.
+// The points in time of a column: dates (written_date.h), or plain numbers.
 // Threads: confined to one.
 class TimeColumn {
  public:
+  explicit TimeColumn(DateOrder order = DateOrder::kMonthFirst) : order_(order) {}
+
+  // Keeps the order.
   void Clear();
   void Add(const absl::string_view* fields, size_t stride, size_t count, const int64_t* lines);
   void Append(const TimeColumn& next, int64_t lines);
@@ -79,14 +83,18 @@ class TimeColumn {
   // Seconds since 1970, or the column's own numbers; NaN: missing.
   std::vector<double>& values() { return values_; }
   const std::vector<double>& values() const { return values_; }
-  // The first value that is neither a date nor a number, the first number, and the first date.
+  DateOrder order() const { return order_; }
+  // The first value that is neither a date nor a number, the first number, the first date, and the
+  // first date that is not ISO 8601.
   const BadValue& text() const { return text_; }
   const BadValue& number() const { return number_; }
   const BadValue& date() const { return date_; }
+  const BadValue& written() const { return written_; }
 
  private:
+  DateOrder order_;
   std::vector<double> values_;
-  BadValue text_, number_, date_;
+  BadValue text_, number_, date_, written_;
 };
 
 // Distinct values, numbered in the order of their first appearance.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "common/data/table/number.h"
+
 namespace traind {
 namespace {
 
@@ -98,7 +100,7 @@ void ForEachField(absl::string_view bytes, char delimiter,
 std::string FirstOf(absl::string_view bytes, char delimiter) {
   std::string first;
   ForEachField(bytes, delimiter, [&](const Field& field) {
-    const auto form = FormOf(field.text);
+    const auto form = FormOf(WithoutUnit(field.text));
     if (!form) return true;
     if (form->point) {
       first.clear();
@@ -130,7 +132,7 @@ std::optional<DecimalPoints> WithDecimalPoints(absl::string_view bytes, char del
   points.bytes = std::string(bytes);
   // The fields are views of the original: a rewritten one is never read again.
   ForEachField(bytes, delimiter, [&](const Field& field) {
-    const auto form = FormOf(field.text);
+    const auto form = FormOf(WithoutUnit(field.text));
     if (form && (form->comma || form->groups)) Rewrite(field, points.bytes);
     return true;
   });

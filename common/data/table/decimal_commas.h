@@ -14,10 +14,10 @@ struct DecimalPoints {
   std::string first;  // the first number with a comma, as the file writes it
 };
 
-// Rewrites all fields that are wholly such numbers: 0,5 to 0.5, and 1.234,5 and 1.234 to the number
-// without separators of thousands, blanks behind it. Nothing if commas separate the fields, or if
-// the beginning of the file has no number with a decimal comma, or one with a decimal point that
-// cannot separate thousands. Threads: safe, pure.
+// Rewrites all fields that are wholly such numbers, or amounts of them (number.h): 0,5 to 0.5,
+// and 1.234,5 and 1.234 to the number without separators of thousands, blanks behind it. Nothing if
+// commas separate the fields, or if the beginning of the file has no number with a decimal comma,
+// or one with a decimal point that cannot separate thousands. Threads: safe, pure.
 std::optional<DecimalPoints> WithDecimalPoints(absl::string_view bytes, char delimiter);
 
 }  // namespace traind

@@ -1,6 +1,7 @@
 #include "common/data/table/feature_columns.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +11,8 @@
 
 #include "common/base/status_macros.h"
 #include "common/data/table/date_parts.h"
+#include "common/data/table/date_text.h"
 #include "common/data/table/feature_reader.h"
-#include "common/data/table/number.h"
-#include "common/data/table/other_formats.h"
 
 namespace traind {
 namespace {
@@ -56,6 +56,18 @@ std::string Place(absl::string_view file, int64_t row, int64_t line, absl::strin
 
 std::string Place(absl::string_view file, int64_t row, absl::string_view column) {
   return absl::StrCat(file, ": row ", row, ", column '", column, "'");
+}
+
+std::string WrittenDatesWarning(absl::string_view file, absl::string_view column,
+                                absl::string_view example, DateOrder order) {
+  const CalendarTime day = CalendarOf([&] {
+    double seconds = 0;
+    ParseTime(example, order, seconds);
+    return seconds;
+  }());
+  return absl::StrFormat(
+      "%s: column '%s' holds dates such as '%s', which is read as %04d-%02d-%02d", file, column,
+      example, day.year, day.month, day.day);
 }
 
 FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
@@ -132,6 +144,7 @@ void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
     feature.name = absl::StrCat(names_[at], ".", date.name);
     feature.source = names_[at];
     feature.date_part = part;
+    feature.date_order = columns_.values(at).times.order();
     schema.push_back(std::move(feature));
     rows.push_back(std::move(values));
     features_.push_back({at, part, 0});
@@ -157,23 +170,6 @@ double FeatureColumns::Centre(NumberColumn& column) {
     column.numbers()[i] = static_cast<float>(exact[i] - middle);
   }
   return middle;
-}
-
-// A column of numbers or dates that are written for people is taken for texts.
-void FeatureColumns::WarnOfWriting(size_t column, std::vector<std::string>& warnings) {
-  constexpr size_t kLookedAt = 20;
-  const auto& texts = columns_.values(column).dictionary.values();
-  absl::string_view example;
-  for (size_t i = 0; i < std::min(kLookedAt, texts.size()); ++i) {
-    float value = 0;
-    if (ParseNumber(texts[i], value) == NumberKind::kNumber) continue;
-    if (HowToWrite(texts[i]).empty()) return;
-    if (example.empty()) example = texts[i];
-  }
-  if (example.empty()) return;
-  warnings.push_back(absl::StrCat(file_, ": ", NameColumns({names_[column]}),
-                                  " holds texts such as '", example,
-                                  "'; for them to count as values write ", HowToWrite(example)));
 }
 
 absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
@@ -214,13 +210,17 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         constant.push_back(names_[i]);
         continue;
       case Verdict::kFreeText:
-        WarnOfWriting(i, warnings);
         free_text.push_back(names_[i]);
         continue;
       case Verdict::kFeature:
         break;
     }
     if (columns_.use(i) == ColumnUse::kTimes) {
+      const TimeColumn& times = column.times;
+      if (times.written().row > 0 && only_cycles_ != i) {
+        warnings.push_back(
+            WrittenDatesWarning(file_, names_[i], times.written().text, times.order()));
+      }
       AddDateFeatures(i, schema, rows, dates);
       continue;
     }
@@ -233,7 +233,6 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       values.numbers = std::move(column.numbers.numbers());
     } else {
       feature.kind = ColumnKind::kCategorical;
-      WarnOfWriting(i, warnings);
       const auto& categories = column.dictionary.values();
       feature.categories = std::vector<std::string>(categories.begin(), categories.end());
       values.codes = std::move(column.codes);
@@ -295,6 +294,7 @@ std::vector<FeatureField> FeatureColumns::TestFields(const std::vector<size_t>& 
       field.categories = &columns_.values(at).dictionary;
     } else if (use == ColumnUse::kTimes) {
       field.date_part = features_[f].part;
+      field.date_order = columns_.values(at).times.order();
     }
   }
   return fields;

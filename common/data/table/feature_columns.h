@@ -29,6 +29,10 @@ std::string Place(absl::string_view file, int64_t row, int64_t line, absl::strin
 // Returns "FILE: row R, column 'C'".
 std::string Place(absl::string_view file, int64_t row, absl::string_view column);
 
+// Says as which day dates that are not ISO 8601 are read, by an example.
+std::string WrittenDatesWarning(absl::string_view file, absl::string_view column,
+                                absl::string_view example, DateOrder order);
+
 // Keeps the values at the given indices, in that order.
 template <typename T>
 void KeepRows(const std::vector<uint32_t>& kept, std::vector<T>& values) {
@@ -99,7 +103,6 @@ class FeatureColumns {
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
                        std::vector<std::string>& dates);
 
-  void WarnOfWriting(size_t column, std::vector<std::string>& warnings);
   static double Centre(NumberColumn& column);
 
   std::vector<FeatureField> TestFields(const std::vector<size_t>& feature_at) const;

@@ -10,10 +10,10 @@
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
 #include "common/data/table/date_parts.h"
-#include "common/data/table/date_text.h"
 #include "common/data/table/feature_columns.h"
 #include "common/data/table/number.h"
 #include "common/data/table/train_file.h"
+#include "common/data/table/written_date.h"
 
 namespace traind {
 namespace {
@@ -26,7 +26,7 @@ void ReadNumbers(const FeatureField& field, const absl::string_view* texts, size
   if (field.date_part < 0) return ParseNumbers(texts, columns, count, out);
   for (size_t i = 0; i < count; ++i) {
     double time;
-    const bool date = ParseIsoTime(texts[i * columns], time);
+    const bool date = ParseTime(texts[i * columns], field.date_order, time);
     out[i] = date ? DatePartOf(static_cast<size_t>(field.date_part), time) : std::nanf("");
   }
 }
@@ -52,7 +52,7 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
                             std::vector<ColumnRows>& rows, std::vector<StrayTexts>* strays) {
   if (strays != nullptr) strays->resize(fields.size());
   if (block.rows() == 0) return absl::OkStatus();  // it has no fields to point to
-  size_t first_bad = block.rows();  // the error names the first bad row
+  size_t first_bad = block.rows();                 // the error names the first bad row
   absl::Status status;
   for (size_t f = 0; f < fields.size(); ++f) {
     const absl::string_view* field = block.fields() + fields[f].column;
@@ -148,6 +148,7 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     field.column = at->second;
     field.name = column;
     field.date_part = feature.date_part;
+    field.date_order = feature.date_order;
     field.offset = feature.offset;
     if (feature.kind == ColumnKind::kCategorical) {
       Dictionary& dictionary = *reader->dictionaries_.emplace_back(new Dictionary());

@@ -25,6 +25,7 @@ struct FeatureField {
   absl::string_view name;                  // that column's name
   const Dictionary* categories = nullptr;  // nullptr: a number, or a part of a date
   int date_part = -1;
+  DateOrder date_order = DateOrder::kMonthFirst;
   double offset = 0;  // as in Column
 };
 

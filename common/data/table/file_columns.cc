@@ -5,9 +5,11 @@
 #include <absl/strings/str_replace.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/status_macros.h"
 #include "common/data/table/csv_chunks.h"
+#include "common/data/table/date_text.h"
 #include "common/data/table/number.h"
 
 namespace traind {
@@ -33,6 +35,29 @@ absl::Status CheckDecimalPoints(const CsvText& file, size_t column, const StrayT
   return absl::InvalidArgumentError(absl::StrCat(
       file.name, ": row ", first.row, " (line ", first.line, "), column '", file.header[column],
       "': '", first.text, "' has a decimal comma; numbers need a decimal point"));
+}
+
+bool OneDayOfMonth(const TimeColumn& times) {
+  int day = 0;
+  for (const double time : times.values()) {
+    if (std::isnan(time)) continue;
+    const int here = CalendarOf(time).day;
+    if (day != 0 && here != day) return false;
+    day = here;
+  }
+  return day != 0;
+}
+
+// The first rows of a column as times, in the order of day and month that fits them.
+TimeColumn TimesOf(const CsvRows& rows, size_t column, size_t columns) {
+  TimeColumn month_first(DateOrder::kMonthFirst), day_first(DateOrder::kDayFirst);
+  for (TimeColumn* times : {&month_first, &day_first}) {
+    times->Add(rows.fields() + column, columns, rows.rows(), rows.lines());
+  }
+  const bool turned =
+      day_first.text().row == 0 && month_first.values() != day_first.values() &&
+      (month_first.text().row > 0 || (OneDayOfMonth(day_first) && !OneDayOfMonth(month_first)));
+  return turned ? day_first : month_first;
 }
 
 }  // namespace
@@ -64,15 +89,19 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
   if (rows.rows() == 0) return status.ok() ? absl::StatusOr<size_t>(size_t{0}) : status;
   for (size_t i = 0; i < columns_.size(); ++i) {
     FileColumn& column = columns_[i];
+    if (column.fixed && column.use != ColumnUse::kTimes) continue;
+    if (!column.fixed) {
+      NumberColumn numbers;
+      numbers.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
+      RETURN_IF_ERROR(CheckDecimalPoints(file, i, numbers.texts()));
+      // A column with some texts is read as numbers until all rows are read and its texts are
+      // counted.
+      if (numbers.texts().count <= numbers.texts().numbers) continue;
+    }
+    const TimeColumn times = TimesOf(rows, i, columns_.size());
+    column.values.times = TimeColumn(times.order());
     if (column.fixed) continue;
-    ColumnValues seen;
-    seen.numbers.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
-    RETURN_IF_ERROR(CheckDecimalPoints(file, i, seen.numbers.texts()));
-    // A column with some texts is read as numbers until all rows are read and its texts are
-    // counted.
-    if (seen.numbers.texts().count <= seen.numbers.texts().numbers) continue;
-    seen.times.Add(rows.fields() + i, columns_.size(), rows.rows(), rows.lines());
-    const bool dates = seen.times.text().row == 0 && seen.times.number().row == 0;
+    const bool dates = times.text().row == 0 && times.number().row == 0;
     column.use = dates ? ColumnUse::kTimes : ColumnUse::kText;
   }
   if (file.arrays != nullptr) return static_cast<size_t>(file.arrays->rows());
@@ -83,7 +112,7 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
   return std::min(likely, kMostReserved);
 }
 
-void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) {
+void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) const {
   const size_t width = uses.size();
   const size_t rows = part.block.rows();
   const absl::string_view* const fields = part.block.fields();
@@ -113,7 +142,13 @@ absl::Status FileColumns::ParsePart(const CsvText& file, const std::vector<Colum
                                     CsvReader& reader, size_t stop, Part& part) const {
   part.rows = 0;
   part.columns.resize(uses.size());
-  for (ColumnValues& column : part.columns) column.Clear();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    ColumnValues& column = part.columns[i];
+    column.Clear();
+    if (column.times.order() != values(i).times.order()) {
+      column.times = TimeColumn(values(i).times.order());
+    }
+  }
   const size_t block_rows = BlockRows(uses.size());
   absl::Status status;
   do {
@@ -130,6 +165,9 @@ absl::Status FileColumns::ReadArrays(const CsvText& file, const std::vector<Colu
   const size_t block_rows = BlockRows(uses.size());
   Part part;
   part.columns.resize(uses.size());
+  for (size_t i = 0; i < uses.size(); ++i) {
+    part.columns[i].times = TimeColumn(values(i).times.order());
+  }
   do {
     part.rows = 0;
     part.block.Clear();
@@ -181,11 +219,26 @@ absl::Status FileColumns::ReadParts(const CsvText& file, int threads,
   return ReadCsvChunks(chunks);
 }
 
-bool FileColumns::LateText(const FileColumn& column) const {
-  if (column.fixed) return false;
-  if (column.use == ColumnUse::kNumbers) return !column.values.numbers.texts().Few();
+// Sets how a column is read again that began with numbers or dates and has something else further
+// down; kSkipped if it need not be.
+void FileColumns::PlanNextPass(size_t i) {
+  FileColumn& column = columns_[i];
   const TimeColumn& times = column.values.times;
-  return column.use == ColumnUse::kTimes && (times.text().row > 0 || times.number().row > 0);
+  column.again = ColumnUse::kSkipped;
+  if (column.use == ColumnUse::kNumbers) {
+    if (!column.fixed && !column.values.numbers.texts().Few()) column.again = ColumnUse::kText;
+  } else if (column.use == ColumnUse::kTimes && (times.text().row > 0 || times.number().row > 0)) {
+    const DateOrder other =
+        times.order() == DateOrder::kMonthFirst ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
+    double ignored;
+    if (!column.turned && ParseTime(times.text().text, other, ignored)) {
+      column.turned = true;
+      column.again = ColumnUse::kTimes;
+      column.values.times = TimeColumn(other);
+    } else if (!column.fixed) {
+      column.again = ColumnUse::kText;
+    }
+  }
 }
 
 absl::Status FileColumns::Read(const CsvText& file, int threads,
@@ -203,22 +256,26 @@ absl::Status FileColumns::Read(const CsvText& file, int threads,
   }
   RETURN_IF_ERROR(ReadParts(file, threads, uses, check));
 
-  // Columns that began with numbers or dates but contain text further down are read again.
-  bool late_text = false;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    FileColumn& column = columns_[i];
-    const bool late = LateText(column);
-    uses[i] = late ? ColumnUse::kText : ColumnUse::kSkipped;
-    if (!late) continue;
-    late_text = true;
-    column.use = ColumnUse::kText;
-    column.values.numbers = NumberColumn();
-    column.values.times = TimeColumn();
-    column.values.codes.reserve(static_cast<size_t>(rows_));
+  // The second pass may find that the other order of day and month does not serve either.
+  constexpr int kMostPasses = 2;
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    bool any = false;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      PlanNextPass(i);
+      FileColumn& column = columns_[i];
+      uses[i] = column.again;
+      if (column.again == ColumnUse::kSkipped) continue;
+      any = true;
+      column.use = column.again;
+      column.values.numbers = NumberColumn();
+      column.values.times = TimeColumn(column.values.times.order());
+      if (column.use == ColumnUse::kText) column.values.codes.reserve(static_cast<size_t>(rows_));
+    }
+    if (!any) break;
+    rows_ = 0;
+    RETURN_IF_ERROR(ReadParts(file, threads, uses, [] { return absl::OkStatus(); }));
   }
-  if (!late_text) return absl::OkStatus();
-  rows_ = 0;
-  return ReadParts(file, threads, uses, [] { return absl::OkStatus(); });
+  return absl::OkStatus();
 }
 
 }  // namespace traind

@@ -90,15 +90,19 @@ class FileColumns {
   int64_t rows() const { return rows_; }
 
   // Reads all rows. A column is read as numbers if its texts are few (StrayTexts), as times if
-  // every value that is not missing is a date, else as text. `check` is called as rows are added,
-  // and its error is returned; its errors come before those of later rows. InvalidArgument: there
-  // is no row, or CsvReader::NextRows fails.
+  // every value that is not missing is a date, else as text. Where day and month may change
+  // places, they stand in the order in which all rows are dates; where both orders serve, in that
+  // which gives all rows the same day of the month, or the month first. `check` is called as rows
+  // are added, and its error is returned; its errors come before those of later rows.
+  // InvalidArgument: there is no row, or CsvReader::NextRows fails.
   absl::Status Read(const CsvText& file, int threads, const std::function<absl::Status()>& check);
 
  private:
   struct FileColumn {
     ColumnUse use = ColumnUse::kNumbers;
-    bool fixed = false;  // set by Use
+    bool fixed = false;                     // set by Use
+    ColumnUse again = ColumnUse::kSkipped;  // how it is read in the next pass
+    bool turned = false;  // the order of day and month was changed after the first rows
     ColumnValues values;
   };
   // A part of the file.
@@ -108,11 +112,11 @@ class FileColumns {
     std::vector<ColumnValues> columns;
   };
 
-  bool LateText(const FileColumn& column) const;
+  void PlanNextPass(size_t column);
   absl::StatusOr<size_t> Look(const CsvText& file);
   absl::Status ReadParts(const CsvText& file, int threads, const std::vector<ColumnUse>& uses,
                          const std::function<absl::Status()>& check);
-  static void ParseBlock(const std::vector<ColumnUse>& uses, Part& part);
+  void ParseBlock(const std::vector<ColumnUse>& uses, Part& part) const;
   absl::Status ReadArrays(const CsvText& file, const std::vector<ColumnUse>& uses,
                           const std::function<absl::Status()>& check);
   absl::Status ParsePart(const CsvText& file, const std::vector<ColumnUse>& uses, CsvReader& reader,

@@ -19,6 +19,7 @@ Json FeatureJson(const Column& column) {
   if (column.date_part >= 0) {
     json["source"] = column.source;
     json["date_part"] = column.date_part;
+    if (column.date_order == DateOrder::kDayFirst) json["day_first"] = true;
   }
   if (column.offset != 0) json["offset"] = column.offset;
   return json;
@@ -35,6 +36,7 @@ Column FeatureFromJson(const Json& json) {
   if (json.contains("date_part")) {
     json.at("source").get_to(column.source);
     json.at("date_part").get_to(column.date_part);
+    if (json.contains("day_first")) column.date_order = DateOrder::kDayFirst;
   }
   if (json.contains("offset")) json.at("offset").get_to(column.offset);
   return column;
@@ -73,6 +75,7 @@ absl::StatusOr<InputSchema> InputSchemaFromJson(const Json& json) {
 
 Json SeriesInputJson(const SeriesInput& series) {
   Json json = {{"time", series.time}, {"series", series.series}, {"names", series.names}};
+  if (series.order == DateOrder::kDayFirst) json["day_first"] = true;
   if (series.step.unit != TimeStep::Unit::kNone) {
     const bool months = series.step.unit == TimeStep::Unit::kMonths;
     json["step"] = {{"unit", months ? "months" : "amount"}, {"amount", series.step.amount}};
@@ -85,6 +88,7 @@ SeriesInput SeriesInputFromJson(const Json& json) {
   json.at("time").get_to(series.time);
   json.at("series").get_to(series.series);
   json.at("names").get_to(series.names);
+  if (json.contains("day_first")) series.order = DateOrder::kDayFirst;
   if (!json.contains("step")) return series;
   const bool months = json["step"].at("unit") == "months";
   series.step.unit = months ? TimeStep::Unit::kMonths : TimeStep::Unit::kAmount;

@@ -65,7 +65,7 @@ class Reader {
   // [row of the file]
   int64_t rows_ = 0;
   std::vector<NumberColumn> targets_;
-  TimeColumn times_;
+  TimeColumn times_{series_.order};
   ColumnValues names_;
   TextRows ids_;
   std::vector<ColumnRows> cells_;  // [feature]

@@ -1,8 +1,11 @@
 #include "common/data/table/number.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
+#include <absl/strings/strip.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -48,13 +51,50 @@ NumberKind ToFloat(double number, bool negative, float& value) {
   return std::isfinite(value) ? NumberKind::kNumber : NumberKind::kNotFinite;
 }
 
-// Parses what the fast path does not: exponents, many digits, words.
+// Whether the text is what a person may write around digits, at a glance.
+bool MayBeAmount(absl::string_view text) {
+  constexpr size_t kLongest = 40;
+  bool digit = false, sign = false;
+  for (const char c : text.substr(0, kLongest)) {
+    digit |= IsDigit(c);
+    sign |= c == ',' || c == '$' || c == '%' || (static_cast<unsigned char>(c) & 0x80) != 0;
+  }
+  return digit && sign && text.size() <= kLongest;
+}
+
+// Removes the commas between thousands. Returns false if other commas are among them.
+bool WithoutThousands(absl::string_view text, std::string& number) {
+  constexpr size_t kGroup = 3;  // digits
+  const size_t whole = std::min(text.find('.'), text.size());
+  size_t group = 0, commas = 0;  // digits since the last comma
+  for (size_t i = 0; i <= whole; ++i) {
+    if (i < whole && text[i] != ',') {
+      if (!IsDigit(text[i])) return false;
+      ++group;
+      continue;
+    }
+    const bool first = commas == 0;
+    const bool right = first ? i == whole || (group > 0 && group <= kGroup) : group == kGroup;
+    if (!right) return false;
+    ++commas;
+    group = 0;
+  }
+  for (const char c : text) {
+    if (c != ',') number.push_back(c);
+  }
+  return number.size() + commas - 1 == text.size();
+}
+
+// Parses what the fast path does not: exponents, many digits, words, amounts.
 NumberKind ParseSlowly(const char* p, const char* end, bool negative, float& value) {
   if (!IsDecimal(p, end)) {
     const absl::string_view word(p, static_cast<size_t>(end - p));
-    return absl::EqualsIgnoreCase(word, "inf") || absl::EqualsIgnoreCase(word, "infinity")
-               ? NumberKind::kNotFinite
-               : NumberKind::kText;
+    if (absl::EqualsIgnoreCase(word, "inf") || absl::EqualsIgnoreCase(word, "infinity")) {
+      return NumberKind::kNotFinite;
+    }
+    const std::string plain = PlainAmount(word);
+    if (plain.empty() || (negative && plain[0] == '-')) return NumberKind::kText;
+    return ParseNumber(negative ? "-" + plain : plain, value);
   }
   double number = 0;
   if (std::from_chars(p, end, number).ec == std::errc::result_out_of_range) {
@@ -178,6 +218,11 @@ inline bool ParsePlain(absl::string_view text, float& value) {
   return true;
 }
 
+// REQUIRES: ParseNumber reads the text.
+bool ParseExactly(absl::string_view text, double& exact) {
+  return absl::SimpleAtod(text, &exact) || absl::SimpleAtod(PlainAmount(text), &exact);
+}
+
 }  // namespace
 
 void ParseNumbers(const absl::string_view* fields, size_t stride, size_t count, float* out) {
@@ -212,9 +257,33 @@ NumberKind ParseNumber(absl::string_view text, float& value) {
   return ToFloat(static_cast<double>(digits) / kPowersOf10[decimals], negative, value);
 }
 
+absl::string_view WithoutUnit(absl::string_view text) {
+  absl::ConsumeSuffix(&text, "%");
+  for (const absl::string_view currency :
+       {"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}) {  // dollar, euro, pound, yen
+    if (absl::ConsumePrefix(&text, currency) || absl::ConsumeSuffix(&text, currency)) break;
+  }
+  return absl::StripAsciiWhitespace(text);
+}
+
+std::string PlainAmount(absl::string_view text) {
+  if (!MayBeAmount(text)) return "";
+  const size_t whole = text.size();
+  const auto sign = [&text] { return absl::ConsumePrefix(&text, "-") ? "-" : ""; };
+  std::string number = sign();
+  text = WithoutUnit(text);
+  if (number.empty()) number = sign();
+  const size_t digits = number.size();
+  std::string amount;
+  if (!WithoutThousands(text, amount)) return "";
+  const bool plain = digits + amount.size() == whole;
+  const char* const begin = amount.data();
+  return plain || !IsDecimal(begin, begin + amount.size()) ? "" : number + amount;
+}
+
 bool LosesDigits(absl::string_view text, float rounded, double& exact) {
   constexpr float kLarge = 1 << 16;  // float32 has less than 8 binary places from here on
-  if (!(std::fabs(rounded) >= kLarge) || !absl::SimpleAtod(text, &exact)) return false;
+  if (!(std::fabs(rounded) >= kLarge) || !ParseExactly(text, exact)) return false;
   return exact != static_cast<double>(rounded);
 }
 
@@ -225,7 +294,7 @@ void ParseNumbersLess(double offset, const absl::string_view* fields, size_t str
     double exact;
     out[i] = std::nanf("");
     if (ParseNumber(fields[i * stride], rounded) == NumberKind::kNumber &&
-        absl::SimpleAtod(fields[i * stride], &exact)) {
+        ParseExactly(fields[i * stride], exact)) {
       out[i] = static_cast<float>(exact - offset);
     }
   }

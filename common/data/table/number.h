@@ -3,6 +3,8 @@
 
 #include <absl/strings/string_view.h>
 
+#include <string>
+
 namespace traind {
 
 enum class NumberKind {
@@ -12,9 +14,18 @@ enum class NumberKind {
 };
 
 // Reads [+-]digits[.digits][e[+-]digits], which must be all of `text`. value is the float32 nearest
-// to the nearest double, as with strtod. Hexadecimal, thousands separators and blanks are not
+// to the nearest double, as with strtod. Also reads amounts as people write them: 1,234.5 with
+// commas between thousands, one of $ and the signs of euro, pound and yen before or behind it, and
+// a percent sign behind it, which changes nothing (43% is 43). Hexadecimal and other blanks are not
 // accepted.
 NumberKind ParseNumber(absl::string_view text, float& value);
+
+// Returns the text without the signs of an amount as above, and without blanks around the rest.
+absl::string_view WithoutUnit(absl::string_view text);
+
+// Returns the number of an amount as above in the form that strtod reads: "-1234.5" for
+// "-$1,234.5". Returns "" for any other text, plain numbers included.
+std::string PlainAmount(absl::string_view text);
 
 // Returns whether the float32 is so large, and so far from the text's number, that differences of
 // other numbers near it are lost; exact is then the text's number. REQUIRES: ParseNumber has read

@@ -32,6 +32,7 @@ struct SeriesInput {
   std::string series;              // empty: all rows are one series
   std::vector<std::string> names;  // as TableSchema::series
   TimeStep step;
+  DateOrder order = DateOrder::kMonthFirst;  // of the times
 };
 
 }  // namespace traind

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "common/data/table/written_date.h"
+
 namespace traind {
 
 enum class ColumnKind { kNumeric, kCategorical };
@@ -32,6 +34,7 @@ struct Column {
   // and -1.
   std::string source;
   int date_part = -1;
+  DateOrder date_order = DateOrder::kMonthFirst;
   // Numbers are the file's minus this, because float32 has not enough digits for the file's.
   double offset = 0;
   // Made from media (pixels, texts) for the floor alone. Networks ignore such columns, which come
@@ -59,6 +62,7 @@ struct TableSchema {
   // Rows are sorted by (series, time), and a series' test rows follow its training rows. Rows
   // without a target (NaN) are possible: they are history.
   bool ordered = false;
+  DateOrder time_order = DateOrder::kMonthFirst;  // of the column that orders the rows
   // Names of the series, in the order of their rows; a single empty name if no column separates
   // series.
   std::vector<std::string> series;

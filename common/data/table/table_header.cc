@@ -127,6 +127,7 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
     if (numeric && item.contains("source")) {
       column.source = fields.Text("source");
       column.date_part = static_cast<int>(std::min<int64_t>(fields.Rows("date_part"), INT_MAX));
+      if (item.contains("day_first")) column.date_order = DateOrder::kDayFirst;
     }
     if (numeric && item.contains("offset")) column.offset = fields.Number("offset");
     if (item.contains("floor_only")) column.floor_only = fields.Flag("floor_only");
@@ -239,6 +240,7 @@ void AddOptionalParts(const TableHeader& header, Json& json) {
   if (!header.more_targets.empty()) json["more_targets"] = MoreTargetsJson(header);
   if (!header.texts.empty()) json["texts"] = TextsJson(header);
   if (header.schema.ordered) json["series"] = header.schema.series;
+  if (header.schema.time_order == DateOrder::kDayFirst) json["times_day_first"] = true;
   TableHeader copy = header;
   for (const OptionalArray& array : OptionalArrays(copy)) {
     if (array.place->bytes > 0) json[array.name] = PlaceJson(*array.place, array.dtype);
@@ -251,6 +253,7 @@ absl::Status ParseOptionalParts(const Json& json, uint64_t begin, uint64_t file,
   TableSchema& schema = header.schema;
   if (json.contains("series")) {
     schema.ordered = true;
+    if (json.contains("times_day_first")) schema.time_order = DateOrder::kDayFirst;
     schema.series = top.Texts("series");
   }
   if (json.contains("more_targets")) {
@@ -309,6 +312,7 @@ std::string EncodeTableHeader(const TableHeader& header) {
     if (column.date_part >= 0) {
       feature["source"] = column.source;
       feature["date_part"] = static_cast<uint64_t>(column.date_part);
+      if (column.date_order == DateOrder::kDayFirst) feature["day_first"] = true;
     }
     if (column.offset != 0) feature["offset"] = column.offset;
     if (column.floor_only) feature["floor_only"] = true;

@@ -23,6 +23,7 @@ absl::Status TestFile::MatchRoles() {
   if (!source_.time.empty()) {
     ASSIGN_OR_RETURN(const size_t at, header_.Require(source_.time, "the time"));
     time_at_ = static_cast<ptrdiff_t>(at);
+    times_ = TimeColumn(train_.time_order());
   }
   if (!source_.series.empty()) {
     ASSIGN_OR_RETURN(const size_t at, header_.Require(source_.series, "the series"));

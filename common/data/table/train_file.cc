@@ -180,7 +180,7 @@ absl::Status TrainFile::CheckTimes() const {
   if (const BadValue& bad = times.text(); bad.row > 0) {
     return absl::InvalidArgumentError(absl::StrCat(Place(file, bad.row, bad.line, source_.time),
                                                    ": '", bad.text,
-                                                   "' is neither a date (ISO 8601) nor a number"));
+                                                   "' is neither a date nor a number"));
   }
   if (times.number().row > 0 && times.date().row > 0) {
     const BadValue& later = times.number().row > times.date().row ? times.number() : times.date();
@@ -196,6 +196,11 @@ absl::Status TrainFile::OrderByTime(TableRows& rows, std::vector<uint32_t>& kept
   RETURN_IF_ERROR(CheckTimes());
   ColumnValues& column = columns_->values(static_cast<size_t>(time_at_));
   times_are_dates_ = column.times.date().row > 0;
+  rows.schema.time_order = column.times.order();
+  if (const BadValue& written = column.times.written(); written.row > 0) {
+    rows.schema.warnings.push_back(
+        WrittenDatesWarning(source_.train.name, source_.time, written.text, column.times.order()));
+  }
   RowOrderSource source;
   source.file = source_.train.name;
   source.time = source_.time;

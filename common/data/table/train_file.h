@@ -52,6 +52,10 @@ class TrainFile {
   const std::vector<TargetColumn>& targets() const { return targets_; }
   // Whether the column has another role than that of a feature.
   bool HasOtherRole(const std::string& name) const;
+  // REQUIRES: there is a time column, and Finish was called.
+  DateOrder time_order() const {
+    return columns_->values(static_cast<size_t>(time_at_)).times.order();
+  }
   // Whether the time column holds dates.
   bool times_are_dates() const { return times_are_dates_; }
 

@@ -132,20 +132,6 @@ TEST(OtherFormatsTest, ASpreadsheetIsToldFromAnArchiveOfArrays) {
   EXPECT_TRUE(RefuseOtherFormats("a,b\n", "t").ok());
 }
 
-TEST(OtherFormatsTest, TellsHowToWriteNumbersAndDatesThatAreForPeople) {
-  EXPECT_EQ(HowToWrite("1,000"), "1000");
-  EXPECT_EQ(HowToWrite("-1,234,567.5"), "-1234567.5");
-  EXPECT_EQ(HowToWrite("5 %"), "5, without %");
-  EXPECT_EQ(HowToWrite("$12.50"), "12.50");
-  EXPECT_EQ(HowToWrite("12\xe2\x82\xac"), "12");
-  EXPECT_EQ(HowToWrite("01.02.2024"), "year-month-day, such as 2024-12-31");
-  EXPECT_EQ(HowToWrite("1/2/2024"), "year-month-day, such as 2024-12-31");
-  for (const char* text :
-       {"", "5", "1,00", "1,0000", "%", "$", "red", "1.2.3", "10-12-14", "2024-12-31"}) {
-    EXPECT_EQ(HowToWrite(text), "") << text;
-  }
-}
-
 TEST(CsvSampleTest, NamesRowAndColumnOfARaggedRow) {
   EXPECT_EQ(CheckCsvSample("a,b,c\n1,2,3\n4,5\n", true, "t.csv").status().message(),
             "t.csv: row 2 (line 3) has 2 fields, the header has 3: column 3 ('c') is missing");

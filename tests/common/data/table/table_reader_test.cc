@@ -120,26 +120,6 @@ TEST(TableReaderTest, UselessColumnsAreLeftOutWithAWarning) {
                   "train.csv: column 'text' ignored: nearly every row has a value of its own"));
 }
 
-TEST(TableReaderTest, AWarningTellsHowToWriteNumbersAndDatesOfTexts) {
-  std::string train = "share,amount,day,colour,y\n";
-  for (int i = 0; i < 200; ++i) {
-    absl::StrAppend(&train, i, "%,", i % 3 == 0 ? "\"1,000\"" : "950", ",0", 1 + i % 9, ".12.2024,",
-                    i % 2 ? "red" : "blue", ",", i % 2, "\n");
-  }
-  const auto rows = Read(train);
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_THAT(
-      rows->schema.warnings,
-      ElementsAre("train.csv: column 'share' holds texts such as '0%'; for them to count as "
-                  "values write 0, without %",
-                  "train.csv: column 'amount' holds texts such as '1,000'; for them to count "
-                  "as values write 1000",
-                  "train.csv: column 'day' holds texts such as '01.12.2024'; for them to "
-                  "count as values write year-month-day, such as 2024-12-31",
-                  "train.csv: column 'share' ignored: nearly every row has a value of its "
-                  "own"));
-}
-
 TEST(TableReaderTest, ASecondSurvivesInUnixSeconds) {
   std::string train = "t,price,y\n", test = "t,price,y\n";
   for (int i = 0; i < 40; ++i) {

@@ -1,0 +1,248 @@
+// Amounts and dates as people write them.
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/data/table/date_text.h"
+#include "common/data/table/feature_reader.h"
+#include "common/data/table/input_schema_json.h"
+#include "common/data/table/number.h"
+#include "common/data/table/table_reader.h"
+#include "common/data/table/written_date.h"
+#include "tests/common/data/table/table_fixture.h"
+
+namespace traind {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using testing_table::OpenTable;
+using testing_table::Read;
+
+constexpr DateOrder kMonthFirst = DateOrder::kMonthFirst, kDayFirst = DateOrder::kDayFirst;
+
+TEST(WrittenNumberTest, AmountsAreNumbers) {
+  struct Case {
+    const char* text;
+    float value;
+  };
+  for (const Case& c : {Case{"1,000", 1000},
+                        {"-1,234,567.5", -1234567.5},
+                        {"5 %", 5},
+                        {"43%", 43},
+                        {"-0.5%", -0.5},
+                        {"$12.50", 12.5},
+                        {"$.50", 0.5},
+                        {"-$1,250", -1250},
+                        {"$-1,250", -1250},
+                        {"$ 7", 7},
+                        {"12\xe2\x82\xac", 12},
+                        {"12,345.50 \xe2\x82\xac", 12345.5},
+                        {"\xc2\xa3"
+                         "3",
+                         3},
+                        {"\xc2\xa5"
+                         "10,000",
+                         10000}}) {
+    float value = 0;
+    EXPECT_EQ(ParseNumber(c.text, value), NumberKind::kNumber) << c.text;
+    EXPECT_EQ(value, c.value) << c.text;
+    const absl::string_view field = c.text;
+    ParseNumbersLess(1, &field, 1, 1, &value);
+    EXPECT_EQ(value, c.value - 1) << c.text;
+  }
+  float value = 0;
+  for (const char* text : {"1,00", "1,0000", "1,000,00", "0001,000", ",100", "1,000.5,0", "%", "$",
+                           "$$5", "--5%", "$5$", "5%%", "1.2.3%", "a5%", "5,", "1,000e2x",
+                           "\xc2"
+                           "5"}) {
+    EXPECT_EQ(ParseNumber(text, value), NumberKind::kText) << text;
+    EXPECT_EQ(PlainAmount(text), "") << text;
+  }
+  EXPECT_EQ(PlainAmount("5"), "");
+  double exact = 0;
+  EXPECT_TRUE(LosesDigits("$123,456,789", 123456792.0f, exact));
+  EXPECT_EQ(exact, 123456789.0);
+}
+
+std::string Iso(absl::string_view text, DateOrder order) {
+  double seconds = 0;
+  if (!ParseTime(text, order, seconds)) return "";
+  const CalendarTime t = CalendarOf(seconds);
+  return absl::StrCat(t.year, "-", t.month, "-", t.day, " ", t.hour, ":", t.minute);
+}
+
+TEST(WrittenDateTest, ReadsDaysInTheOrderThatIsAskedFor) {
+  EXPECT_EQ(Iso("3/4/2024", kMonthFirst), "2024-3-4 0:0");
+  EXPECT_EQ(Iso("3/4/2024", kDayFirst), "2024-4-3 0:0");
+  EXPECT_EQ(Iso("03-04-2024", kDayFirst), "2024-4-3 0:0");
+  // Between points the day is first, and a year is first where it has four digits.
+  EXPECT_EQ(Iso("03.04.2024", kMonthFirst), "2024-4-3 0:0");
+  EXPECT_EQ(Iso("2024/4/3", kDayFirst), "2024-4-3 0:0");
+  EXPECT_EQ(Iso("2024.12.31", kDayFirst), "2024-12-31 0:0");
+  EXPECT_EQ(Iso("2024-12-31", kDayFirst), "2024-12-31 0:0");
+}
+
+TEST(WrittenDateTest, ReadsNamesOfMonths) {
+  for (const char* text : {"31-Dec-2024", "31 december 2024", "Dec 31, 2024", "DEC 31 2024",
+                           "December 31, 2024", "31-Dec-24"}) {
+    EXPECT_EQ(Iso(text, kMonthFirst), "2024-12-31 0:0") << text;
+  }
+  EXPECT_EQ(Iso("1-May-69", kMonthFirst), "1969-5-1 0:0");
+  EXPECT_EQ(Iso("1-May-68", kMonthFirst), "2068-5-1 0:0");
+}
+
+TEST(WrittenDateTest, ReadsTimesBehindTheDay) {
+  EXPECT_EQ(Iso("31.12.2024 14:30", kMonthFirst), "2024-12-31 14:30");
+  EXPECT_EQ(Iso("12/31/2024 2:30 PM", kMonthFirst), "2024-12-31 14:30");
+  EXPECT_EQ(Iso("12/31/2024 12:05:59 am", kMonthFirst), "2024-12-31 0:5");
+  EXPECT_EQ(Iso("12/31/2024 12:05pm", kMonthFirst), "2024-12-31 12:5");
+}
+
+TEST(WrittenDateTest, AnythingElseIsNoDate) {
+  for (const char* text : {"",
+                           "5",
+                           "1.2.3",
+                           "1/2/24",
+                           "10-12-14",
+                           "31/31/2024",
+                           "30.02.2024",
+                           "1.2/2024",
+                           "1/2/20245",
+                           "001/2/2024",
+                           "1/2/2024x",
+                           "1/2/2024 25:00",
+                           "1/2/2024 13:00 PM",
+                           "1/2/2024 0:30 AM",
+                           "1/2/2024 10",
+                           "1/2/2024 :30",
+                           "1/2/2024  10:30",
+                           "31-Dez-2024",
+                           "31-D-2024",
+                           "Dec 2024",
+                           "Dec 32, 2024",
+                           "32-Dec-24",
+                           "1-May-2024-1",
+                           "192.168.1.2024",
+                           "may",
+                           "2024/13/1",
+                           "2024/1-2",
+                           "1/2/2024 10:30x",
+                           "1/2/2024 10:3"}) {
+    EXPECT_EQ(Iso(text, kMonthFirst), "") << text;
+    EXPECT_EQ(Iso(text, kDayFirst), "") << text;
+  }
+}
+
+TEST(WrittenValuesTest, AColumnOfAmountsIsNumeric) {
+  std::string train = "share,amount,y\n";
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&train, i, "%,", i % 3 == 0 ? "\"$1,000\"" : "$950", ",", i % 2, "\n");
+  }
+  const auto rows = Read(train, "share,amount,y\n12%,\"$2,500.50\",1\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->schema.warnings, IsEmpty());
+  ASSERT_THAT(rows->train, SizeIs(2));
+  EXPECT_EQ(rows->train[0].numbers[199], 199);
+  EXPECT_EQ(rows->train[1].numbers[3], 1000);
+  EXPECT_THAT(rows->test[0].numbers, ElementsAre(12));
+  EXPECT_THAT(rows->test[1].numbers, ElementsAre(2500.5));
+}
+
+TEST(WrittenValuesTest, ATargetOfAmountsIsANumber) {
+  const auto rows = Read("x,y\n1,\"$1,000\"\n2,$950\n3,$7.50\n", "", TargetKind::kValue);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->train_target.numbers, ElementsAre(1000, 950, 7.5));
+}
+
+TEST(WrittenValuesTest, AmountsMayHaveDecimalCommas) {
+  const auto rows = Read("x;y\n1,5 \xe2\x82\xac;0\n1.002,5 \xe2\x82\xac;1\n3;1\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->train[0].numbers, ElementsAre(1.5, 1002.5, 3));
+}
+
+// A table with a column of dates.
+std::string Days(const std::vector<std::string>& days) {
+  std::string file = "day,y\n";
+  for (size_t i = 0; i < days.size(); ++i) absl::StrAppend(&file, days[i], ",", i % 2, "\n");
+  return file;
+}
+
+// The part "day" or "month" of a table's dates, of the training or the test rows.
+std::vector<float> PartOf(const TableRows& rows, const std::string& part, bool test = false) {
+  for (size_t f = 0; f < rows.schema.features.size(); ++f) {
+    if (rows.schema.features[f].name == "day." + part) {
+      return test ? rows.test[f].numbers : rows.train[f].numbers;
+    }
+  }
+  return {};
+}
+
+TEST(WrittenValuesTest, ARowThatTellsTheOrderOfDayAndMonthTellsItForAll) {
+  const auto day_first = Read(Days({"3/4/2024", "4/4/2024", "31/5/2024"}), "day\n5/6/2024\n");
+  ASSERT_TRUE(day_first.ok()) << day_first.status();
+  EXPECT_THAT(PartOf(*day_first, "month"), ElementsAre(4, 4, 5));
+  EXPECT_THAT(PartOf(*day_first, "month", true), ElementsAre(6));
+  EXPECT_THAT(day_first->schema.warnings,
+              Contains("train.csv: column 'day' holds dates such as '3/4/2024', which is read as "
+                       "2024-04-03"));
+  const auto month_first = Read(Days({"3/4/2024", "4/4/2024", "5/31/2024"}), "day\n5/6/2024\n");
+  ASSERT_TRUE(month_first.ok()) << month_first.status();
+  EXPECT_THAT(PartOf(*month_first, "month"), ElementsAre(3, 4, 5));
+  EXPECT_THAT(PartOf(*month_first, "month", true), ElementsAre(5));
+}
+
+TEST(WrittenValuesTest, FilesOfModelsAndTablesKeepTheOrder) {
+  const auto rows = Read(Days({"3/4/2024", "4/4/2024", "31/5/2024"}));
+  const auto table = OpenTable(rows);
+  ASSERT_NE(table, nullptr);
+  const auto input = InputSchemaFromJson(InputSchemaJson(InputSchemaOf(table->schema())));
+  ASSERT_TRUE(input.ok()) << input.status();
+  const auto reader = FeatureReader::Match(*input, {"day"}, "later.csv");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<std::string> warnings;
+  const auto later = OpenDataFile({"later.csv", "day\n7/8/2024\n"}, warnings);
+  ASSERT_TRUE(later.ok()) << later.status();
+  std::vector<ColumnRows> values;
+  ASSERT_TRUE(ForEachBlock(*later, 1, [&](const CsvRows& block) {
+                return (*reader)->Read(block, 0, values);
+              }).ok());
+  for (size_t f = 0; f < values.size(); ++f) {
+    if (input->features[f].name != "day.month") continue;
+    EXPECT_THAT(values[f].numbers, ElementsAre(8));
+  }
+}
+
+TEST(WrittenValuesTest, WhereNoRowTellsTheFirstDaysOfMonthsDo) {
+  const auto firsts = Read(Days({"01/01/2024", "01/02/2024", "01/03/2024"}));
+  ASSERT_TRUE(firsts.ok()) << firsts.status();
+  EXPECT_THAT(PartOf(*firsts, "month"), ElementsAre(1, 2, 3));
+  const auto others = Read(Days({"01/01/2024", "02/05/2024", "03/09/2024"}));
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_THAT(PartOf(*others, "month"), ElementsAre(1, 2, 3));
+}
+
+TEST(WrittenValuesTest, ALateRowMayTurnTheOrder) {
+  std::vector<std::string> days;
+  for (int i = 0; i < 400; ++i) days.push_back(absl::StrCat(1 + i % 12, "/", 1 + i % 11, "/2024"));
+  days.push_back("25/3/2024");
+  const auto rows = Read(Days(days));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(PartOf(*rows, "month").back(), 3);
+  EXPECT_EQ(PartOf(*rows, "month")[1], 2);
+  EXPECT_EQ(PartOf(*rows, "month")[11], 1);
+  // With both orders it is no column of dates.
+  days.push_back("3/25/2024");
+  const auto mixed = Read(Days(days));
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  EXPECT_EQ(mixed->schema.features[0].kind, ColumnKind::kCategorical);
+}
+
+}  // namespace
+}  // namespace traind
