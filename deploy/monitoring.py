@@ -48,6 +48,10 @@ ALERTS = [
      "5m", "warning",
      "One of a hundred commits of the store takes longer than 0.5 s",
      "Every acknowledgement waits for a commit. Look at the disk of the state folder."),
+    ("TraindLogHeld", "traind_store_log_bytes > 256 * 1024 * 1024", "5m", "warning",
+     "The write-ahead log of the store has more than 256 MiB",
+     "Another program keeps a read transaction of traind.db open; fuser traind.db names it. The log is emptied when that "
+     "ends."),
     ("TraindLoopSlow",
      "histogram_quantile(0.99, sum by (instance, le) (rate(traind_loop_turn_seconds_bucket[5m]))) > 1",
      "5m", "warning",
@@ -88,6 +92,7 @@ PANELS = [
     ("Commits of the store", "s", "timeseries",
      [(f"histogram_quantile({q}, sum by (le) (rate(traind_store_commit_seconds_bucket[5m])))", f"quantile {q}")
       for q in (0.5, 0.99)]),
+    ("Write-ahead log of the store", "bytes", "timeseries", [("traind_store_log_bytes", "{{instance}}")]),
     ("Turns of the control loop", "s", "timeseries",
      [(f"histogram_quantile({q}, sum by (le) (rate(traind_loop_turn_seconds_bucket[5m])))", f"quantile {q}")
       for q in (0.5, 0.99)]),
@@ -150,6 +155,8 @@ SCENES = [
         'traind_job_deadline_slack_seconds{job="traind", instance="a", exported_job="j"}': "400-60x20",
         'traind_job_folds_done_ratio{job="traind", instance="a", exported_job="j"}': "0.6x20"},
      {"TraindDeadlinePassed": {"job": "traind", "exported_job": "j"}}),
+    ("another program holds the write-ahead log", {
+        'traind_store_log_bytes{job="traind", instance="a"}': "0+100000000x20"}, {"TraindLogHeld": {"job": "traind"}}),
     ("the first Job of a traind ends late, and fails for want of disk", {
         'traind_slots{job="traind", instance="a", state="idle"}': "1x20",
         'traind_deadlines_total{job="traind", instance="a", outcome="missed"}': "0x5 1x15",

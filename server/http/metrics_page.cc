@@ -286,6 +286,10 @@ std::string MetricsPage(const MetricsInput& input) {
   page.Histogram({}, input.loop.turns);
   page.Metric("traind_store_commit_seconds", "histogram", "Time of a transaction of the store.");
   page.Histogram({}, input.loop.commits);
+  page.One("traind_store_log_bytes", "gauge",
+           "The store's write-ahead log that is not moved into the database yet. It stays above "
+           "64 MiB only while another program keeps a read transaction of traind.db open.",
+           static_cast<double>(input.loop.log_bytes));
   WriteCalls("grpc", input.grpc, page);
   WriteCalls("http", input.http, page);
   page.One("traind_http_connections", "gauge", "Open HTTP connections.", input.http_connections);

@@ -16,6 +16,7 @@ namespace traind {
 namespace {
 
 constexpr int kPublishThreads = 2;
+constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr absl::Duration kRetryStore = absl::Milliseconds(250);
 // A Worker that has no Ack for 100 ms publishes by itself.
 constexpr absl::Duration kSyncAcks = absl::Milliseconds(40);
@@ -303,6 +304,9 @@ void ControlLoop::MoveLog() {
     quiet = inbox_.empty();
   }
   const int64_t bytes = store_->LogBytes();
+  figures_.NoteLog(bytes);
+  const absl::Duration begin = clock_->MonotonicNow();
+  if (begin < move_log_again_) return;
   if (bytes < options_.most_log_bytes && !(quiet && bytes >= options_.checkpoint_bytes) &&
       Now() - last_commit_ < options_.checkpoint_idle) {
     return;
@@ -311,8 +315,32 @@ void ControlLoop::MoveLog() {
   // On a full disk the log stays, and moving it is tried again. After another error the database
   // may lack pages that the system takes for written, and the log must not be overwritten.
   if (!moved.ok() && !absl::IsResourceExhausted(moved)) return Fail(moved);
-  log_written_ = !moved.ok();
+  const bool stays = !moved.ok() || store_->LogBytes() > 0;
+  // A reader may keep the log for hours, and each try reads all of it: no more than a tenth of the
+  // time goes into that.
+  const absl::Duration end = clock_->MonotonicNow();
+  move_log_again_ = stays ? end + 9 * (end - begin) : -absl::InfiniteDuration();
+  log_written_ = stays;
   last_commit_ = Now();
+  figures_.NoteLog(store_->LogBytes());
+  WarnOfHeldLog();
+}
+
+void ControlLoop::WarnOfHeldLog() {
+  const int64_t held = store_->HeldLogBytes();
+  if (held <= options_.most_log_bytes) {
+    if (warn_of_log_at_ > 0) {
+      TRAIND_LOG(INFO) << "no reader holds the write-ahead log of traind.db any more";
+    }
+    warn_of_log_at_ = 0;
+    return;
+  }
+  if (held < warn_of_log_at_) return;
+  TRAIND_LOG(WARNING) << "the write-ahead log of traind.db has " << store_->LogBytes() / kMiB
+                      << " MiB and grows with every change, because another program keeps a read "
+                         "transaction of traind.db open; let it end that transaction, or end the "
+                         "program (fuser traind.db names it). The log is emptied then";
+  warn_of_log_at_ = 2 * held;
 }
 
 std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {

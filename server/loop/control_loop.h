@@ -54,7 +54,8 @@ struct LoopOptions {
   CoreOptions core;
   // The write-ahead log is moved into the database after the loop has been idle for
   // checkpoint_idle, at checkpoint_bytes as soon as nothing waits, and at most_log_bytes at once.
-  // Callers wait meanwhile, some milliseconds per MiB.
+  // Callers wait meanwhile, some milliseconds per MiB. A warning tells when a foreign reader keeps
+  // more than most_log_bytes from being moved.
   absl::Duration checkpoint_idle = absl::Seconds(2);
   int64_t checkpoint_bytes = 4 << 20;
   int64_t most_log_bytes = 64 << 20;
@@ -132,6 +133,7 @@ class ControlLoop {
   void Acknowledge(std::vector<AckCommand> acks);
   void SyncWhenDue();
   void MoveLog() ABSL_LOCKS_EXCLUDED(mutex_);
+  void WarnOfHeldLog();
   void Act(Turn turn, absl::Time now);
   // Both run on a thread of the pool.
   void EndPublishingFor(const std::string& job);
@@ -164,7 +166,12 @@ class ControlLoop {
   std::unique_ptr<ControlCore> core_;
   std::vector<Event> adopted_;   // Predictions found on disk at the start
   absl::Duration look_at_wall_;  // on the monotonic clock: no step is followed before it
-  bool log_written_ = false;     // since the last move of the log
+  bool log_written_ = false;     // since the last move of the whole log
+  // On the monotonic clock: before it a log that could not be moved is not tried again.
+  absl::Duration move_log_again_ = -absl::InfiniteDuration();
+  // A warning tells that so much of the log is held; it comes again when that has doubled. 0: there
+  // was none.
+  int64_t warn_of_log_at_ = 0;
   // A commit for which nobody waits is not synced at once. Until a later one is, acknowledgements
   // wait, but no longer than sync_by_ (on the monotonic clock).
   bool unsynced_ = false;

@@ -34,6 +34,11 @@ void LoopFigures::AddCommit(absl::Duration duration) {
   counts_.commits.Add(duration);
 }
 
+void LoopFigures::NoteLog(int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  counts_.log_bytes = bytes;
+}
+
 void LoopFigures::AddEnded(const Job& job) {
   absl::MutexLock lock(&mutex_);
   ++counts_.ended[{job.state, job.end_reason}];

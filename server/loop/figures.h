@@ -53,6 +53,7 @@ class LoopFigures {
     DurationCounts turns;    // to decide, commit and act
     DurationCounts commits;  // of the store
     uint64_t events = 0;
+    int64_t log_bytes = 0;  // of the write-ahead log, as of the last turn
     std::map<std::pair<JobState, JobEndReason>, uint64_t> ended;
     // Counts Jobs with a deadline that were not cancelled.
     uint64_t deadlines_met = 0;
@@ -61,6 +62,7 @@ class LoopFigures {
 
   void AddTurn(size_t events, absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
   void AddCommit(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteLog(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // REQUIRES: the Job is terminal.
   void AddEnded(const Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   Counts counts() const ABSL_LOCKS_EXCLUDED(mutex_);

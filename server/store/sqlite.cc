@@ -227,6 +227,7 @@ absl::Status Connection::Checkpoint(bool truncate) {
       db_, "main", truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &pages,
       &moved);
   if (code == SQLITE_OK && pages == moved) log_pages_ = 0;
+  if (pages >= moved && moved >= 0) held_pages_ = pages - moved;
   // Readers may block it: the rest is moved next time.
   if (code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY) return absl::OkStatus();
   return ErrorStatus(db_, code, "checkpoint");

@@ -154,11 +154,14 @@ class Connection {
   absl::Status Checkpoint(bool truncate);
   // Pages in that log after this connection's last commit; 0 once all of them have been moved.
   int log_pages() const { return log_pages_; }
+  // Of them, those that the last Checkpoint left, because a reader needs the database without them.
+  int held_pages() const { return held_pages_; }
 
  private:
   explicit Connection(sqlite3* db) : db_(db) {}
   sqlite3* db_;
   int log_pages_ = 0;
+  int held_pages_ = 0;
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
 };
 

@@ -26,6 +26,8 @@ namespace {
 using sqlite::Connection;
 using sqlite::Query;
 
+constexpr int64_t kPageBytes = 4096;
+
 absl::Status Named(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
   std::string advice;
@@ -100,7 +102,7 @@ absl::Status SqliteStore::OpenWriter() {
   synchronous_full_ = true;
   if (options_.max_bytes > 0) {
     RETURN_IF_ERROR(
-        db_->Execute(absl::StrCat("PRAGMA max_page_count = ", options_.max_bytes / 4096)));
+        db_->Execute(absl::StrCat("PRAGMA max_page_count = ", options_.max_bytes / kPageBytes)));
   }
   RETURN_IF_ERROR(CheckChecksums());
   RETURN_IF_ERROR(Migrate(*db_, Migrations()));
@@ -222,7 +224,13 @@ absl::Status SqliteStore::CheckpointLog() {
   return absl::OkStatus();
 }
 
-int64_t SqliteStore::LogBytes() const { return int64_t{4096} * db_->log_pages(); }
+int64_t SqliteStore::LogBytes() const { return kPageBytes * db_->log_pages(); }
+
+int64_t SqliteStore::HeldLogBytes() const {
+  absl::MutexLock lock(&mutex_);
+  // The check reads the database for minutes where it is large.
+  return checking_ != nullptr ? 0 : kPageBytes * db_->held_pages();
+}
 
 // ---- writing ------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class SqliteStore final : public Store {
   absl::Status Commit(const Mutations& mutations) override;
   absl::Status CheckpointLog() override;
   int64_t LogBytes() const override;
+  int64_t HeldLogBytes() const override;
   absl::StatusOr<Snapshot> LoadSnapshot() override;
 
   absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request_id,

@@ -150,9 +150,9 @@ inline constexpr size_t kMostNamed = 5;
 
 // Keeps Jobs and their history. A Job that is being deleted is found by no method but ListDeleting
 // and FindDeleted; what it used still counts for quotas.
-// Threads: Commit, CheckpointLog, LogBytes, LoadSnapshot and FindSubmit belong to the control
-// loop's thread; the rest is safe from any thread (readers have connections of their own and see
-// what is committed).
+// Threads: Commit, CheckpointLog, LogBytes, HeldLogBytes, LoadSnapshot and FindSubmit belong to the
+// control loop's thread; the rest is safe from any thread (readers have connections of their own
+// and see what is committed).
 class Store {
  public:
   virtual ~Store() = default;
@@ -167,6 +167,9 @@ class Store {
   virtual absl::Status CheckpointLog() = 0;
   // Returns the size of that log.
   virtual int64_t LogBytes() const { return 0; }
+  // Returns how much of it the last CheckpointLog could not move, because a reader that is not of
+  // this store still needs the database as it was.
+  virtual int64_t HeldLogBytes() const { return 0; }
   virtual absl::StatusOr<Snapshot> LoadSnapshot() = 0;
 
   // Looks for a Job of that request, and for one of that id. No other reader delays it.

@@ -361,6 +361,7 @@ def _():
         assert found['traind_http_request_duration_seconds_bucket{method="Submit",le="+Inf"}'] == 2, found
         assert found['traind_grpc_requests_total{method="GetJob",code="OK"}'] == 1, found
         assert found["traind_store_commit_seconds_count"] >= 3 and found["traind_events_total"] >= 3, found
+        assert 0 <= found["traind_store_log_bytes"] < 64 << 20, found
         assert found["process_resident_memory_bytes"] > 1 << 20 and found["process_open_fds"] > 3, found
         assert abs(found["process_start_time_seconds"] - time.time()) < 60, found
         assert ask(house, "POST", "/metrics").status == 405

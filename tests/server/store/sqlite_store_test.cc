@@ -207,6 +207,39 @@ TEST(SqliteStoreTest, ClosingEmptiesTheLog) {
   EXPECT_EQ(SqliteStore::Open(path).value()->GetJob("a-1")->id, "a-1");
 }
 
+TEST(SqliteStoreTest, AForeignReaderHoldsTheLogUntilItEndsItsTransaction) {
+  const std::string path = NewFolder() + "/traind.db";
+  auto store = SqliteStore::Open(path).value();
+  const auto log_file_bytes = [&] {
+    struct stat info = {};
+    EXPECT_EQ(stat((path + "-wal").c_str(), &info), 0);
+    return info.st_size;
+  };
+  ASSERT_EQ(store->Commit(Change({NewJob("a-1")})), absl::OkStatus());
+  const auto reader = Connection::Open(path, Connection::Mode::kReadOnly).value();
+  ASSERT_EQ(reader->Execute("BEGIN; SELECT COUNT(*) FROM jobs"), absl::OkStatus());
+  constexpr int64_t kLimit = 64 << 20;  // of the file, once it is written anew
+  for (int i = 2; i < 80; ++i) {
+    Job job = NewJob(absl::StrCat("a-", i));
+    job.spec_text = std::string(1 << 20, 'x');
+    Mutations mutations = Change({job});
+    mutations.durable = false;
+    ASSERT_EQ(store->Commit(mutations), absl::OkStatus());
+    ASSERT_EQ(store->CheckpointLog(), absl::OkStatus());
+  }
+  EXPECT_GT(store->HeldLogBytes(), kLimit);
+  EXPECT_GE(store->LogBytes(), store->HeldLogBytes());
+  EXPECT_GT(log_file_bytes(), kLimit);
+
+  ASSERT_EQ(reader->Execute("COMMIT"), absl::OkStatus());
+  ASSERT_EQ(store->CheckpointLog(), absl::OkStatus());
+  EXPECT_EQ(store->HeldLogBytes(), 0);
+  EXPECT_EQ(store->LogBytes(), 0);
+  ASSERT_EQ(store->Commit(Change({NewJob("a-80")})), absl::OkStatus());
+  EXPECT_LT(store->LogBytes(), 1 << 20);
+  EXPECT_LE(log_file_bytes(), kLimit);
+}
+
 TEST(SqliteStoreTest, ReadersSeeWholeCommitsWhileTheWriterWrites) {
   auto store = SqliteStore::Open(NewFolder() + "/traind.db").value();
   Job job = NewJob("a-1", 3);
