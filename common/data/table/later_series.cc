@@ -172,7 +172,7 @@ absl::Status Reader::CheckTimes() const {
   if (bad == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(Place(file_.name, bad->row, bad->line, series_.time), ": '", bad->text,
-                   "' is not a time like those above it: all are dates (ISO 8601) or numbers"));
+                   "' is not a time like those above it: all are dates or numbers"));
 }
 
 absl::Status Reader::CheckSeries() const {
