@@ -151,12 +151,12 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
     bool written = false;
     if (ParseIsoTime(text, value)) {
       first = &date_;
-    } else if (ParseTime(text, order_, value)) {
-      first = &date_;
-      written = written_.row == 0;
     } else if (ParseNumber(text, ignored) == NumberKind::kNumber &&
                absl::SimpleAtod(text, &value)) {
       first = &number_;
+    } else if (ParseTime(text, order_, value)) {
+      first = &date_;
+      written = written_.row == 0;
     } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingValue(text)) {
       first = &text_;
     }

@@ -112,7 +112,17 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
   return std::min(likely, kMostReserved);
 }
 
-void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) const {
+// Prepares a part for rows of this file: no rows, and dates in the order of its columns.
+void FileColumns::EmptyPart(Part& part) const {
+  part.rows = 0;
+  part.columns.resize(columns_.size());
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    part.columns[i].Clear();
+    part.columns[i].times = TimeColumn(values(i).times.order());
+  }
+}
+
+void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) {
   const size_t width = uses.size();
   const size_t rows = part.block.rows();
   const absl::string_view* const fields = part.block.fields();
@@ -140,15 +150,7 @@ void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) con
 
 absl::Status FileColumns::ParsePart(const CsvText& file, const std::vector<ColumnUse>& uses,
                                     CsvReader& reader, size_t stop, Part& part) const {
-  part.rows = 0;
-  part.columns.resize(uses.size());
-  for (size_t i = 0; i < uses.size(); ++i) {
-    ColumnValues& column = part.columns[i];
-    column.Clear();
-    if (column.times.order() != values(i).times.order()) {
-      column.times = TimeColumn(values(i).times.order());
-    }
-  }
+  EmptyPart(part);
   const size_t block_rows = BlockRows(uses.size());
   absl::Status status;
   do {
@@ -164,14 +166,9 @@ absl::Status FileColumns::ReadArrays(const CsvText& file, const std::vector<Colu
   BlockReader reader(file);
   const size_t block_rows = BlockRows(uses.size());
   Part part;
-  part.columns.resize(uses.size());
-  for (size_t i = 0; i < uses.size(); ++i) {
-    part.columns[i].times = TimeColumn(values(i).times.order());
-  }
   do {
-    part.rows = 0;
+    EmptyPart(part);
     part.block.Clear();
-    for (ColumnValues& column : part.columns) column.Clear();
     RETURN_IF_ERROR(reader.Next(block_rows, part.block));
     ParseBlock(uses, part);
     AppendPart(uses, part, CsvPlace());

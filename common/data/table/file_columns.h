@@ -116,7 +116,8 @@ class FileColumns {
   absl::StatusOr<size_t> Look(const CsvText& file);
   absl::Status ReadParts(const CsvText& file, int threads, const std::vector<ColumnUse>& uses,
                          const std::function<absl::Status()>& check);
-  void ParseBlock(const std::vector<ColumnUse>& uses, Part& part) const;
+  void EmptyPart(Part& part) const;
+  static void ParseBlock(const std::vector<ColumnUse>& uses, Part& part);
   absl::Status ReadArrays(const CsvText& file, const std::vector<ColumnUse>& uses,
                           const std::function<absl::Status()>& check);
   absl::Status ParsePart(const CsvText& file, const std::vector<ColumnUse>& uses, CsvReader& reader,

@@ -12,6 +12,7 @@
 #include "server/loop/control_loop.h"
 #include "server/store/sqlite.h"
 #include "server/store/sqlite_store.h"
+#include "tests/server/loop/no_workers.h"
 
 namespace traind {
 namespace {
@@ -23,18 +24,6 @@ using testing::Not;
 constexpr int64_t kLimit = 64 << 10;
 constexpr int kMostSubmits = 1000;
 constexpr char kWarning[] = "another program keeps a read transaction of traind.db open";
-
-class NoWorkers final : public WorkerGateway {
- public:
-  void Send(const AckCommand&) override {}
-  void Send(const StartCommand&, absl::Time) override {}
-  void Send(const StopCommand&) override {}
-  void Send(const MeetCommand&) override {}
-  void Send(const ReplanCommand&, absl::Time) override {}
-  void Send(const ShutdownCommand&) override {}
-  void Note(const WorkerNote&) override {}
-  void CloseAll() override {}
-};
 
 class HeldLogTest : public testing::Test {
  protected:

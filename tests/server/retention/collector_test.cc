@@ -20,21 +20,10 @@
 #include "common/base/job_layout.h"
 #include "server/store/sqlite_store.h"
 #include "tests/contract/stored_jobs.h"
+#include "tests/server/loop/no_workers.h"
 
 namespace traind {
 namespace {
-
-class NoWorkers final : public WorkerGateway {
- public:
-  void Send(const AckCommand&) override {}
-  void Send(const StartCommand&, absl::Time) override {}
-  void Send(const StopCommand&) override {}
-  void Send(const MeetCommand&) override {}
-  void Send(const ReplanCommand&, absl::Time) override {}
-  void Send(const ShutdownCommand&) override {}
-  void Note(const WorkerNote&) override {}
-  void CloseAll() override {}
-};
 
 // Store, loop and collector on a state folder, as traind has them.
 struct Daemon {

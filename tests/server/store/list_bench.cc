@@ -17,6 +17,7 @@
 #include "server/loop/control_loop.h"
 #include "server/store/sqlite_store.h"
 #include "tests/contract/stored_jobs.h"
+#include "tests/server/loop/no_workers.h"
 
 namespace traind {
 namespace {
@@ -87,18 +88,6 @@ void TimeLists(SqliteStore& store) {
                  more ? ", more" : "      ", took[took.size() / 2], took.back());
   }
 }
-
-class NoWorkers final : public WorkerGateway {
- public:
-  void Send(const AckCommand&) override {}
-  void Send(const StartCommand&, absl::Time) override {}
-  void Send(const StopCommand&) override {}
-  void Send(const MeetCommand&) override {}
-  void Send(const ReplanCommand&, absl::Time) override {}
-  void Send(const ShutdownCommand&) override {}
-  void Note(const WorkerNote&) override {}
-  void CloseAll() override {}
-};
 
 // Submits one Job after the other while others list, and prints how long the answers took: that is
 // the longest pause of the loop, and a commit.

@@ -110,7 +110,7 @@ bool HasHalfTiles() {
 }
 
 void TilesRelu(const HalfPanels& layer, const Bf16* x, int64_t rows, Bf16* y) {
-  AllPanels(layer, x, rows, (layer.out + kHalfPanel - 1) / kHalfPanel * kHalfPanel, y);
+  AllPanels(layer, x, rows, HalfWidth(layer.out), y);
 }
 
 void Tiles(const HalfPanels& layer, const Bf16* x, int64_t rows, float* y) {

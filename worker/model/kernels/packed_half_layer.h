@@ -9,11 +9,6 @@
 
 namespace traind {
 
-// Rows of bf16 values have this length. What they have beyond their columns is 0.
-inline int64_t HalfWidth(int64_t columns) {
-  return (columns + kHalfPanel - 1) / kHalfPanel * kHalfPanel;
-}
-
 // Rounds x [rows, columns] to [rows, HalfWidth(columns)].
 void RoundRows(const float* x, int64_t rows, int64_t columns, Bf16* to);
 

@@ -40,7 +40,7 @@ class LaterSeriesTest : public ::testing::Test {
     source.history = true;
     const auto table = testing_table::OpenTable(ReadTable(source));
     input_ = InputSchemaOf(table->schema());
-    series_ = {time, series, table->schema().series, StepOf(*table)};
+    series_ = {time, series, table->schema().series, StepOf(*table), table->schema().time_order};
   }
   absl::StatusOr<LaterSeries> Read(const std::string& text) const {
     return ReadLaterSeries({"later.csv", text}, input_, series_, shape_);
@@ -92,6 +92,18 @@ TEST_F(LaterSeriesTest, AFileThatDoesNotGoOnIsRefused) {
   EXPECT_THAT(refused(Months(0, 3, "2020-04,x,5\n")), HasSubstr("'x' is not a finite number"));
   EXPECT_THAT(refused(Months(0, 3, "4,5,5\n")), HasSubstr("'4' is not a date"));
   EXPECT_THAT(refused("month,n\n2020-01,1\n"), HasSubstr("there is no column 'y' (the target"));
+}
+
+class LaterDaysTest : public LaterSeriesTest {
+ protected:
+  LaterDaysTest()
+      : LaterSeriesTest("t,y\n28/02/2023,1\n01/03/2023,2\n02/03/2023,3\n03/03/2023,4\n", "t", "") {}
+};
+
+TEST_F(LaterDaysTest, DayAndMonthStandAsInTheTrainingFile) {
+  const auto later = Read("t,y\n01/04/2023,1\n02/04/2023,2\n03/04/2023,3\n04/04/2023,4\n");
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_THAT(IdsOf(*later), ElementsAre("2023-04-05", "2023-04-06", "2023-04-07"));
 }
 
 class LaterSeriesOfManyTest : public LaterSeriesTest {

@@ -19,7 +19,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using testing_table::OpenTable;
@@ -213,10 +212,33 @@ TEST(WrittenValuesTest, FilesOfModelsAndTablesKeepTheOrder) {
   ASSERT_TRUE(ForEachBlock(*later, 1, [&](const CsvRows& block) {
                 return (*reader)->Read(block, 0, values);
               }).ok());
-  for (size_t f = 0; f < values.size(); ++f) {
-    if (input->features[f].name != "day.month") continue;
-    EXPECT_THAT(values[f].numbers, ElementsAre(8));
-  }
+  TableRows read;
+  read.schema.features = input->features;
+  read.train = values;
+  EXPECT_THAT(PartOf(read, "month"), ElementsAre(8));
+}
+
+TEST(WrittenValuesTest, TheTimesOfASeriesKeepTheOrderToo) {
+  TableSource source;
+  source.train = {"train.csv", "t,y\n1/3/2024,1\n31/3/2024,3\n2/3/2024,2\n"};
+  source.test = {"test.csv", "t,y\n2/4/2024,5\n1/4/2024,4\n"};
+  source.target = "y";
+  source.target_kind = TargetKind::kValue;
+  source.time = "t";
+  source.history = true;
+  const auto rows = ReadTable(source);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->train_target.numbers, ElementsAre(1, 2, 3));
+  EXPECT_THAT(rows->test_target.numbers, ElementsAre(4, 5));
+  EXPECT_THAT(rows->schema.warnings,
+              Contains("train.csv: column 't' holds dates such as '1/3/2024', which is read as "
+                       "2024-03-01"));
+  const auto table = OpenTable(rows);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->schema().time_order, kDayFirst);
+  SeriesInput series;
+  series.order = table->schema().time_order;
+  EXPECT_EQ(SeriesInputFromJson(SeriesInputJson(series)).order, kDayFirst);
 }
 
 TEST(WrittenValuesTest, WhereNoRowTellsTheFirstDaysOfMonthsDo) {
