@@ -30,7 +30,8 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
   // A clock that was put back meanwhile must not make deadlines later.
   now_ = std::max(now, snapshot.last_seen);
   last_attempt_ = snapshot.last_attempt;
-  if (!options_.standalone) shrink_from_ = now_ + options_.lease;
+  // What earlier starts have waited counts, so that one killed again and again waits no longer.
+  if (!options_.standalone) shrink_from_ = now_ + options_.lease - snapshot.awaited;
   RestoreQuotas(snapshot);
   RestoreWorkers(snapshot);
   for (Job& job : snapshot.active) {

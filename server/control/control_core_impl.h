@@ -389,8 +389,14 @@ class ControlCore::Impl {
   void Handle(WorkerDied& event);
   void CheckWorkers();
   void LoseWorker(WorkerState& worker, const char* why);
+  void AwaitWorkers();
   absl::Time NextWorkerCheck() const;
   void StoreWorker(WorkerState& worker);
+  // Silence that was waited for is stored this often, each time with what comes until the next one.
+  absl::Duration SilenceStep() const { return options_.lease / 8; }
+  bool IsAwaited(const WorkerState& worker) const {
+    return !options_.standalone && !worker.attached && !worker.attempts.empty();
+  }
   // Describes a Worker to the scheduler, with all of its slots free.
   static WorkerSlots SlotsOf(const WorkerState& worker);
   // Each brings indexes up to date. NoteWorker: all, after a change of the Worker but of last_seen;
@@ -414,6 +420,7 @@ class ControlCore::Impl {
   absl::Time wanted_wakeup_ = absl::InfiniteFuture();  // of the last turn
   absl::Time time_stored_ = absl::InfinitePast();
   absl::Time shrink_from_ = absl::InfinitePast();  // until then lost Workers may still come back
+  absl::Time awaited_at_ = absl::InfinitePast();   // when that was last stored
   bool shutting_down_ = false;
   int64_t last_attempt_ = 0;
   uint64_t next_sequence_ = 1;

@@ -211,7 +211,7 @@ struct WorkerState {
   bool attached = false;
   bool expected = false;  // attached, or gone for less than a lease
   absl::Time attached_at = absl::InfinitePast();
-  absl::Time last_seen;
+  absl::Time last_seen;  // of traind's time; what passed while it was away is left out
   absl::Time row_at = absl::InfinitePast();  // when its row was last stored
   std::vector<Slot> slots;
   bool own_folder = false;              // its state folder is not traind's

@@ -51,8 +51,9 @@ void ControlCore::Impl::RestoreWorkers(const Snapshot& snapshot) {
     worker.hostname = note.hostname;
     worker.mode = note.mode;
     worker.drain_at = note.drain_at;
+    worker.last_seen = now_ - note.silent;
     NoteWorker(worker);
-    NoteMode(worker);
+    if (note.mode != WorkerMode::kNone) NoteMode(worker);
   }
 }
 

@@ -182,13 +182,12 @@ void ControlCore::Impl::CheckWorkers() {
       worker.expected = false;
       NoteWorker(worker);
       ReplanTraining();
+    } else if (IsAwaited(worker) && now_ >= worker.row_at + SilenceStep()) {
+      StoreWorker(worker);
     }
     SetCheck(worker);
   }
-  if (shrink_from_ != absl::InfinitePast() && now_ >= shrink_from_) {
-    shrink_from_ = absl::InfinitePast();
-    ReplanTraining();
-  }
+  if (shrink_from_ != absl::InfinitePast()) AwaitWorkers();
   while (!missing_.empty() && std::get<absl::Time>(*missing_.begin()) <= now_) {
     const auto [by, id, first_rank] = *missing_.begin();
     const auto it = attempts_.find(id);
@@ -197,6 +196,17 @@ void ControlCore::Impl::CheckWorkers() {
       LosePart(it, part);
       break;
     }
+  }
+}
+
+void ControlCore::Impl::AwaitWorkers() {
+  if (now_ >= shrink_from_) {
+    shrink_from_ = absl::InfinitePast();
+    turn_.mutations.awaited = absl::ZeroDuration();
+    ReplanTraining();
+  } else if (now_ >= awaited_at_ + SilenceStep()) {
+    awaited_at_ = now_;
+    turn_.mutations.awaited = now_ + SilenceStep() - (shrink_from_ - options_.lease);
   }
 }
 
@@ -211,7 +221,9 @@ absl::Time ControlCore::Impl::NextWorkerCheck() const {
   absl::Time next =
       missing_.empty() ? absl::InfiniteFuture() : std::get<absl::Time>(*missing_.begin());
   if (!worker_checks_.empty()) next = std::min(next, worker_checks_.begin()->first);
-  if (shrink_from_ != absl::InfinitePast()) next = std::min(next, shrink_from_);
+  if (shrink_from_ != absl::InfinitePast()) {
+    next = std::min({next, shrink_from_, awaited_at_ + SilenceStep()});
+  }
   return next;
 }
 
@@ -220,6 +232,7 @@ void ControlCore::Impl::SetCheck(WorkerState& worker) {
   if (worker.drain_at > now_) at = worker.drain_at;
   const bool counts = worker.attached || worker.expected || !worker.attempts.empty();
   if (counts && !options_.standalone) at = std::min(at, worker.last_seen + options_.lease);
+  if (IsAwaited(worker)) at = std::min(at, worker.row_at + SilenceStep());
   if (at == worker.check_at) return;
   worker_checks_.erase({worker.check_at, worker.id});
   worker.check_at = at;
@@ -306,8 +319,10 @@ void ControlCore::Impl::NoteAttempts(WorkerState& worker) {
 
 void ControlCore::Impl::StoreWorker(WorkerState& worker) {
   worker.row_at = now_;
+  const absl::Duration silent =
+      IsAwaited(worker) ? now_ + SilenceStep() - worker.last_seen : absl::ZeroDuration();
   turn_.mutations.workers.push_back(
-      {worker.id, worker.hostname, now_, worker.slots, worker.mode, worker.drain_at});
+      {worker.id, worker.hostname, now_, worker.slots, worker.mode, worker.drain_at, silent});
 }
 
 }  // namespace traind

@@ -16,6 +16,8 @@ struct WorkerNote {
   std::string id, hostname;
   WorkerMode mode = WorkerMode::kNone;
   absl::Time drain_at = absl::InfiniteFuture();  // of kDraining
+  // While traind ran and waited for it, nothing was heard of it for so long; 0: it was heard.
+  absl::Duration silent = absl::ZeroDuration();
 };
 
 }  // namespace traind

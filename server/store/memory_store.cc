@@ -184,13 +184,14 @@ absl::Status MemoryStore::Commit(const Mutations& m) {
     for (auto& [number, answer] : row.answers) answer.at += m.clock_step;
   }
   for (const Mutations::WorkerRow& row : m.workers) {
-    workers_[row.id] = {row.id, row.hostname, row.mode, row.drain_at};
+    workers_[row.id] = {row.id, row.hostname, row.mode, row.drain_at, row.silent};
   }
   for (const Quota& quota : m.quotas) quotas_[quota.subject] = quota;
   for (const QuotaSubject& subject : m.removed_quotas) quotas_.erase(subject);
   Retain(m);
   if (m.last_attempt > 0) last_attempt_ = m.last_attempt;
   if (m.last_seen) last_seen_ = *m.last_seen;
+  if (m.awaited) awaited_ = *m.awaited;
   return absl::OkStatus();
 }
 
@@ -202,9 +203,11 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   }
   snapshot.last_attempt = last_attempt_;
   snapshot.last_seen = last_seen_;
+  snapshot.awaited = awaited_;
   for (const auto& [subject, quota] : quotas_) snapshot.quotas.push_back(quota);
   for (const auto& [id, worker] : workers_) {
-    if (worker.mode != WorkerMode::kNone) snapshot.workers.push_back(worker);
+    const bool noted = worker.mode != WorkerMode::kNone || worker.silent > absl::ZeroDuration();
+    if (noted) snapshot.workers.push_back(worker);
   }
   snapshot.usage = UsageAfter(UsageStart(snapshot.quotas, last_seen_));
   return snapshot;

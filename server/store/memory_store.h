@@ -73,6 +73,7 @@ class MemoryStore final : public Store {
   std::map<std::string, size_t> by_id_ ABSL_GUARDED_BY(mutex_);
   int64_t last_attempt_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_seen_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Duration awaited_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, WorkerNote> workers_ ABSL_GUARDED_BY(mutex_);
   std::map<QuotaSubject, Quota> quotas_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, absl::Time> deleted_ ABSL_GUARDED_BY(mutex_);

@@ -388,10 +388,16 @@ ALTER TABLE predictions ADD COLUMN floor_weight REAL DEFAULT 0;
 ALTER TABLE predictions ADD COLUMN quantile_scores_json TEXT NOT NULL DEFAULT '';  -- empty: none
 )sql";
 
+// Adds how long traind has waited for Workers, so that its next start does not wait as long again.
+constexpr char kVersion18[] = R"sql(
+ALTER TABLE workers ADD COLUMN silent_ms INTEGER NOT NULL DEFAULT 0;  -- WorkerNote::silent
+ALTER TABLE totals ADD COLUMN awaited_ms INTEGER NOT NULL DEFAULT 0;  -- Snapshot::awaited
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
                                        kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
                                        kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
-                                       kVersion16, kVersion17};
+                                       kVersion16, kVersion17, kVersion18};
 
 }  // namespace
 

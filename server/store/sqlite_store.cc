@@ -360,13 +360,14 @@ absl::Status SqliteStore::AppendMetric(Written& written, const MetricPoint& p) {
 }
 
 absl::Status SqliteStore::WriteWorker(const Mutations::WorkerRow& worker) {
-  RETURN_IF_ERROR(db_->Run(
-      "INSERT INTO workers(id, hostname, last_seen_ms, mode, drain_at_ms) VALUES(?, ?, ?, ?, ?) "
-      "ON CONFLICT(id) DO UPDATE SET hostname = excluded.hostname, "
-      "last_seen_ms = excluded.last_seen_ms, mode = excluded.mode, "
-      "drain_at_ms = excluded.drain_at_ms",
-      worker.id, worker.hostname, worker.last_seen, static_cast<int>(worker.mode),
-      worker.drain_at));
+  RETURN_IF_ERROR(
+      db_->Run("INSERT INTO workers(id, hostname, last_seen_ms, mode, drain_at_ms, silent_ms) "
+               "VALUES(?, ?, ?, ?, ?, ?) "
+               "ON CONFLICT(id) DO UPDATE SET hostname = excluded.hostname, "
+               "last_seen_ms = excluded.last_seen_ms, mode = excluded.mode, "
+               "drain_at_ms = excluded.drain_at_ms, silent_ms = excluded.silent_ms",
+               worker.id, worker.hostname, worker.last_seen, static_cast<int>(worker.mode),
+               worker.drain_at, worker.silent));
   if (worker.slots.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(db_->Run("DELETE FROM devices WHERE worker = ?", worker.id));
   for (const Slot& slot : worker.slots) {
@@ -434,21 +435,24 @@ HighWater SqliteStore::NextMark(const Mutations& m) const {
 }
 
 absl::Status SqliteStore::WriteTotals(const Mutations& m, const HighWater& mark) {
-  if (m.last_attempt == 0 && !m.last_seen && !m.durable) return absl::OkStatus();
+  if (m.last_attempt == 0 && !m.last_seen && !m.awaited && !m.durable) return absl::OkStatus();
   return db_->Run(
-      "INSERT INTO totals(one, last_attempt, last_seen_ms, revision, chain) VALUES(1, ?1, "
-      "COALESCE(?2, -9223372036854775808), ?3, ?4) ON CONFLICT(one) DO UPDATE SET "
-      "last_attempt = ?1, last_seen_ms = COALESCE(?2, last_seen_ms), revision = ?3, chain = ?4",
-      mark.last_attempt, m.last_seen, mark.revision, mark.chain);
+      "INSERT INTO totals(one, last_attempt, last_seen_ms, revision, chain, awaited_ms) VALUES(1, "
+      "?1, COALESCE(?2, -9223372036854775808), ?3, ?4, COALESCE(?5, 0)) ON CONFLICT(one) DO UPDATE "
+      "SET last_attempt = ?1, last_seen_ms = COALESCE(?2, last_seen_ms), revision = ?3, "
+      "chain = ?4, awaited_ms = COALESCE(?5, awaited_ms)",
+      mark.last_attempt, m.last_seen, mark.revision, mark.chain, m.awaited);
 }
 
-absl::StatusOr<std::vector<WorkerNote>> SqliteStore::ReadClosedWorkers() {
+absl::StatusOr<std::vector<WorkerNote>> SqliteStore::ReadNotedWorkers() {
   std::vector<WorkerNote> workers;
-  Query q = db_->Select("SELECT id, hostname, mode, drain_at_ms FROM workers WHERE mode != 0");
+  Query q = db_->Select(
+      "SELECT id, hostname, mode, drain_at_ms, silent_ms FROM workers "
+      "WHERE mode != 0 OR silent_ms != 0");
   while (q.Next()) {
     WorkerNote& note = workers.emplace_back();
     int mode = 0;
-    q.Read(note.id, note.hostname, mode, note.drain_at);
+    q.Read(note.id, note.hostname, mode, note.drain_at, note.silent);
     note.mode = static_cast<WorkerMode>(mode);
   }
   RETURN_IF_ERROR(q.status());
@@ -467,13 +471,13 @@ absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
       ReadSelectedJobs(
           *db_, db_->Select(TRAIND_SELECT_JOBS "WHERE state NOT IN (5, 6, 7) ORDER BY jobs.number"),
           Detail::kWhole));
-  Query q = db_->Select("SELECT last_attempt, last_seen_ms FROM totals");
-  if (q.Next()) q.Read(snapshot.last_attempt, snapshot.last_seen);
+  Query q = db_->Select("SELECT last_attempt, last_seen_ms, awaited_ms FROM totals");
+  if (q.Next()) q.Read(snapshot.last_attempt, snapshot.last_seen, snapshot.awaited);
   RETURN_IF_ERROR(q.status());
   ASSIGN_OR_RETURN(snapshot.quotas, ReadQuotas(*db_));
   const absl::Time since = UsageStart(snapshot.quotas, snapshot.last_seen);
   ASSIGN_OR_RETURN(snapshot.usage, ReadUsage(*db_, since));
-  ASSIGN_OR_RETURN(snapshot.workers, ReadClosedWorkers());
+  ASSIGN_OR_RETURN(snapshot.workers, ReadNotedWorkers());
   return snapshot;
 }
 

@@ -121,7 +121,7 @@ class SqliteStore final : public Store {
   absl::Status AppendEvent(Written& written, const Mutations::Event& event);
   absl::Status AppendMetric(Written& written, const MetricPoint& point);
   absl::Status WriteWorker(const Mutations::WorkerRow& worker);
-  absl::StatusOr<std::vector<WorkerNote>> ReadClosedWorkers();
+  absl::StatusOr<std::vector<WorkerNote>> ReadNotedWorkers();
   absl::Status WriteQuotas(const Mutations& mutations);
   absl::Status MoveTimes(absl::Duration step);
   absl::Status WriteTotals(const Mutations& mutations, const HighWater& mark);

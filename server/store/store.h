@@ -41,6 +41,7 @@ struct Mutations {
     std::vector<Slot> slots;  // empty: unchanged
     WorkerMode mode = WorkerMode::kNone;
     absl::Time drain_at = absl::InfiniteFuture();
+    absl::Duration silent = absl::ZeroDuration();  // WorkerNote
   };
   std::vector<WorkerRow> workers;
   std::vector<Quota> quotas;  // new or changed
@@ -63,6 +64,8 @@ struct Mutations {
   // The wall clock has stepped by this: the times of Jobs that are not terminal move with it,
   // except deadlines that the spec gives as a time of day. It comes alone or with last_seen.
   absl::Duration clock_step;
+  // Snapshot::awaited.
+  std::optional<absl::Duration> awaited;
   // Someone waits until this is on disk. false: it may be lost in a power cut (metrics).
   bool durable = false;
 
@@ -70,7 +73,7 @@ struct Mutations {
     return jobs.empty() && checkpoints.empty() && metrics.empty() && events.empty() &&
            remarks.empty() && workers.empty() && quotas.empty() && removed_quotas.empty() &&
            deletions.empty() && purges.empty() && forgotten.empty() && pins.empty() &&
-           last_attempt == 0 && !last_seen && clock_step == absl::ZeroDuration();
+           last_attempt == 0 && !last_seen && !awaited && clock_step == absl::ZeroDuration();
   }
 };
 
@@ -81,7 +84,10 @@ struct Snapshot {
   absl::Time last_seen = absl::InfinitePast();
   std::vector<Quota> quotas;
   std::vector<Usage> usage;         // of folds' Attempts that ended within UsageStart()
-  std::vector<WorkerNote> workers;  // that are not open
+  std::vector<WorkerNote> workers;  // that are not open, or were silent
+  // So long, in all its runs, traind has waited for Workers to come back after its start; a run
+  // that has waited to the end begins this anew.
+  absl::Duration awaited;
 };
 
 struct JobFilter {
