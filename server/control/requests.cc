@@ -247,22 +247,27 @@ void ControlCore::Impl::Handle(Update& event) {
   if (!entry) return;
   const absl::Status wrong = CheckUpdate(*entry, event);
   if (!wrong.ok()) return Answer(event.call, wrong, entry);
-  Job& job = EditDurably(*entry);
-  for (const std::string& key : event.remove_labels) job.spec.labels.erase(key);
-  for (auto& [key, value] : event.set_labels) job.spec.labels[key] = value;
-  if (event.priority && *event.priority != job.spec.priority) {
+  // What is asked for a second time changes nothing.
+  std::map<std::string, std::string> labels = entry->view().spec.labels;
+  for (const std::string& key : event.remove_labels) labels.erase(key);
+  for (auto& [key, value] : event.set_labels) labels[key] = value;
+  if (labels != entry->view().spec.labels) EditDurably(*entry).spec.labels = std::move(labels);
+  if (event.priority && *event.priority != entry->view().spec.priority) {
+    Job& job = EditDurably(*entry);
     Decide(*entry, DecisionRule::kUser, "another priority was asked for",
            absl::StrCat(job.spec.priority), absl::StrCat(*event.priority));
     job.spec.priority = *event.priority;
     LeaveQueues(*entry);
   }
-  if (event.budget || event.deadline) MoveDeadline(*entry, UpdatedDeadline(job, event));
+  if (event.budget || event.deadline) {
+    MoveDeadline(*entry, UpdatedDeadline(entry->view(), event));
+  }
   Answer(event.call, absl::OkStatus(), entry);
 }
 
 void ControlCore::Impl::MoveDeadline(JobEntry& entry, absl::Time deadline) {
+  if (deadline == entry.view().deadline) return;
   Job& job = EditDurably(entry);
-  if (deadline == job.deadline) return;
   Decide(entry, DecisionRule::kUser, "another deadline was asked for", TextOf(job, job.deadline),
          TextOf(job, deadline));
   LeaveQueues(entry);

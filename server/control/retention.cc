@@ -79,7 +79,7 @@ void ControlCore::Impl::Handle(FileDamaged& event) {
 
 void ControlCore::Impl::Handle(Pin& event) {
   if (JobEntry* entry = Find(event.job)) {
-    EditDurably(*entry).pinned = event.pinned;
+    if (entry->view().pinned != event.pinned) EditDurably(*entry).pinned = event.pinned;
     return Answer(event.call, absl::OkStatus(), entry);
   }
   turn_.mutations.pins.emplace_back(event.job, event.pinned);

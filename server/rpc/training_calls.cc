@@ -107,14 +107,30 @@ void TrainingCalls::Change(const Caller& caller, const std::string& id, v1::Job*
   }
 }
 
+void TrainingCalls::End(const Caller& caller, const std::string& id, v1::Job* reply, LoopCall call,
+                        bool Job::*asked, Done done) {
+  Change(caller, id, reply, call,
+         [this, id, reply, asked, done = std::move(done)](const absl::Status& answer) {
+           // The answer to an earlier call may have been lost; the Job may have ended by it.
+           if (absl::IsFailedPrecondition(answer)) {
+             const auto job = Find(id);
+             if (job.ok() && IsTerminal((*job)->state) && (**job).*asked) {
+               *reply = Describe(**job);
+               return done(absl::OkStatus());
+             }
+           }
+           done(answer);
+         });
+}
+
 void TrainingCalls::FinishJob(const Caller& caller, const v1::FinishJobRequest& request,
                               v1::Job* reply, Done done) {
-  Change(caller, request.id(), reply, &ControlLoop::Finish, std::move(done));
+  End(caller, request.id(), reply, &ControlLoop::Finish, &Job::finish_requested, std::move(done));
 }
 
 void TrainingCalls::CancelJob(const Caller& caller, const v1::CancelJobRequest& request,
                               v1::Job* reply, Done done) {
-  Change(caller, request.id(), reply, &ControlLoop::Cancel, std::move(done));
+  End(caller, request.id(), reply, &ControlLoop::Cancel, &Job::cancel_requested, std::move(done));
 }
 
 void TrainingCalls::PauseJob(const Caller& caller, const v1::PauseJobRequest& request,

@@ -137,6 +137,10 @@ class TrainingCalls {
   using LoopCall = void (ControlLoop::*)(const std::string& job, ControlLoop::Answer answer);
   void Change(const Caller& caller, const std::string& id, v1::Job* reply, LoopCall call,
               Done done);
+  // The same of a change that ends the Job: one that was `asked` for it before, and has ended, is
+  // answered as it is.
+  void End(const Caller& caller, const std::string& id, v1::Job* reply, LoopCall call,
+           bool Job::*asked, Done done);
   struct Asked {
     std::string owner, request_id;
     std::string sha256;  // of the spec as it was asked for; see Job::asked_sha256

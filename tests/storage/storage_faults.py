@@ -32,6 +32,7 @@ from tests.cases import case, main
 from tests.e2e.harness import ENDED, House
 
 KINDS = {"write": errno.ENOSPC, "sync": errno.EIO, "rename": errno.EIO, "open": errno.EMFILE}
+KILL = -1  # in place of an errno: the process ends there
 WRITTEN, CUT, SYNCED, RENAMED, FOLDER_SYNCED = range(1, 6)
 LINE = struct.Struct("8Q")
 SECTOR = 512
@@ -66,10 +67,16 @@ class StorageHouse(House):
     def environment(self):
         return {**super().environment(), **self.shim}
 
-    def fail(self, kind, at, more=0):
+    def fail(self, kind, at, more=0, error=None):
         self.control.fail_at, self.control.fail_more = at, more
-        self.control.error = KINDS[kind]
+        self.control.error = error or KINDS[kind]
         self.control.fail_kind = list(KINDS).index(kind)
+
+    def count_anew(self):
+        self.control.fail_kind = -1
+        self.control.failed = 0
+        for index in range(len(KINDS)):
+            self.control.counts[index] = 0
 
     def cut_power(self, chance):
         """Kills everything and leaves on the disk what a power cut might."""

@@ -1,6 +1,6 @@
 // A preloaded library between a program and its files, for tests/storage/storage_faults.py. It
 // counts the writes, syncs, renames and opens of files below STORAGE_ROOT, over all processes; it
-// makes one of them fail; and it keeps a journal from which a power cut is made: what was not synced
+// makes one of them fail, or kills the process there; and it keeps a journal from which a power cut is made: what was not synced
 // may be undone.
 //
 // The file that STORAGE_SHIM names is shared memory, struct Control. STORAGE_JOURNAL names the
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct Control {
   int64_t fail_kind;  // an enum Kind; -1: none
   int64_t fail_at;    // which one fails, from 1
   int64_t fail_more;  // how many after it fail, too
-  int64_t error;      // errno
+  int64_t error;      // errno; less than 0: the process is killed instead
   int64_t lie;        // 1: syncs answer that they are done, and are not
   int64_t counts[kKinds];
   int64_t failed;  // how many have
@@ -90,6 +91,7 @@ static int Fails(enum Kind kind, const char* path) {
   if (g_control->fail_kind != kind || number < at || number > at + g_control->fail_more) return 0;
   __atomic_add_fetch(&g_control->failed, 1, __ATOMIC_SEQ_CST);
   snprintf(g_control->path, sizeof(g_control->path), "%s", path);
+  if (g_control->error < 0) kill(getpid(), SIGKILL);
   errno = (int)g_control->error;
   return 1;
 }

@@ -27,7 +27,7 @@ struct Running {
   const absl::Duration lease = CoreOptions().lease;
 };
 
-TEST(CrashLoopTest, AWorkerThatIsGoneIsLostWithinThreeLeases) {
+TEST(CrashLoopTest, AWorkerThatIsGoneIsLostWithinTwoLeases) {
   for (const int life_ms : {100, 500, 2'000, 7'000}) {
     Running r;
     const absl::Time gone = r.h.now;
