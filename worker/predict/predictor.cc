@@ -102,6 +102,17 @@ absl::Status PredictAllSeries(Learner& learner, const RowEncoder& encoder, Weigh
   return absl::OkStatus();
 }
 
+// Predicts the rows begin..end-1. out: [end - begin, outputs].
+absl::Status PredictRows(Learner& learner, const RowEncoder& encoder,
+                         const std::shared_ptr<const MediaSource>& media, Weights which,
+                         int64_t begin, int64_t end, absl::Span<float> out) {
+  if (begin == end) return absl::OkStatus();
+  EncodedRows part = encoder.Encode(Split::kTest, begin, end);
+  part.media = media;
+  part.media_begin = begin;
+  return learner.Predict(which, part, out);
+}
+
 absl::StatusOr<TestAnswers> PredictTestVolumes(Learner& learner, const VolumeSource& volumes,
                                                Weights which, const std::string& file) {
   TestAnswers answers;
@@ -123,30 +134,44 @@ absl::StatusOr<TestAnswers> PredictTestVolumes(Learner& learner, const VolumeSou
 
 absl::StatusOr<TestAnswers> PredictTest(Learner& learner, const RowEncoder& encoder,
                                         std::shared_ptr<const MediaSource> media, Weights which,
-                                        int outputs, const std::string& file) {
+                                        int outputs, const std::string& file, Group* group) {
   if (media != nullptr && media->volumes_source() != nullptr) {
     return PredictTestVolumes(learner, *media->volumes_source(), which, file);
   }
   TestAnswers answers;
   std::vector<float>& out = answers.values;
   const int64_t rows = encoder.table().rows(Split::kTest);
-  out.resize(static_cast<size_t>(rows * outputs));
+  const int64_t world = group == nullptr ? 1 : group->world_size();
+  const int64_t rank = group == nullptr ? 0 : group->rank();
+  if (rank == 0) out.resize(static_cast<size_t>(rows * outputs));
   if (encoder.shape().history() > 0) {
     RETURN_IF_ERROR(PredictAllSeries(learner, encoder, which, static_cast<size_t>(outputs),
                                      absl::MakeSpan(out)));
     return answers;
   }
-  for (int64_t begin = 0; begin < rows; begin += kEncodeRows) {
-    const int64_t end = std::min(rows, begin + kEncodeRows);
-    EncodedRows part = encoder.Encode(Split::kTest, begin, end);
-    part.media = media;
-    part.media_begin = begin;
-    RETURN_IF_ERROR(
-        learner.Predict(which, part,
-                        absl::MakeSpan(out).subspan(static_cast<size_t>(begin * outputs),
-                                                    static_cast<size_t>((end - begin) * outputs))));
+  // The ranks meet after each block, of which each has predicted a part; the sum has all.
+  std::vector<float> shared;
+  for (int64_t begin = 0; begin < rows; begin += world * kEncodeRows) {
+    const int64_t count = std::min(rows - begin, world * kEncodeRows);
+    const auto values = [outputs](int64_t n) { return static_cast<size_t>(n * outputs); };
+    absl::Span<float> block;
+    if (rank == 0) {
+      block = absl::MakeSpan(out).subspan(values(begin), values(count));
+    } else {
+      shared.assign(values(count), 0.0f);
+      block = absl::MakeSpan(shared);
+    }
+    const int64_t from = count * rank / world, to = count * (rank + 1) / world;
+    RETURN_IF_ERROR(PredictRows(learner, encoder, media, which, begin + from, begin + to,
+                                block.subspan(values(from), values(to - from))));
+    if (group != nullptr) RETURN_IF_ERROR(group->Sum(block));
   }
   return answers;
+}
+
+bool CanShareTest(const RowEncoder& encoder, const MediaSource* media) {
+  const bool volumes = media != nullptr && media->volumes_source() != nullptr;
+  return encoder.shape().history() == 0 && !volumes;
 }
 
 }  // namespace traind

@@ -402,15 +402,20 @@ absl::Status Trainer::SendProbe() {
   const double row_s =
       absl::ToDoubleSeconds(clock_.MonotonicNow() - started) / static_cast<double>(rows);
   const double test_rows = static_cast<double>(data_.table->rows(Split::kTest));
-  const double all_rows = static_cast<double>(validation.size()) + test_rows;
+  const double validation_rows = static_cast<double>(validation.size());
+  const double world = gang_->world_size();
   const double values = data_.volumes() == nullptr
-                            ? all_rows * data_.outputs
+                            ? (validation_rows + test_rows) * data_.outputs
                             : static_cast<double>(data_.volumes()->set().TestVoxels()) *
                                   static_cast<double>(data_.volumes()->set().values());
   // Files: encoding, digest and fsync of what a disk of 100 MB/s takes.
   const double write_s = 0.02 + values * sizeof(float) / 100e6;
-  evaluate_time_ = absl::Seconds(row_s * static_cast<double>(validation.size()));
-  predict_time_ = absl::Seconds(row_s * all_rows + write_s);
+  // Each rank validates a part of the rows.
+  const double validate_s = row_s * validation_rows / world;
+  evaluate_time_ = absl::Seconds(validate_s);
+  predict_alone_time_ = absl::Seconds(validate_s + row_s * test_rows + write_s);
+  predict_time_ = SharesTest() ? absl::Seconds(validate_s + row_s * test_rows / world + write_s)
+                               : predict_alone_time_;
   rank_protocol::Probe probe;
   probe.attempt = train_.attempt;
   // While layers stay as they are: the mean over the epochs to come, at most.

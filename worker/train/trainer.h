@@ -104,8 +104,11 @@ class Trainer final : public FoldTrainer {
   void StartCheckpoint();
 
   // The end.
-  absl::Status PredictAndSave(const Ending& ending);
-  absl::StatusOr<TestAnswers> PredictTestNow(bool last);
+  // Whether all ranks predict the last test answers.
+  bool SharesTest() const;
+  // Of rank 0 alone, unless the others call it, too: then with `group`.
+  absl::StatusOr<TestAnswers> PredictTestNow(bool last, Group* group = nullptr);
+  absl::Status SaveLast(const Ending& ending, const TestAnswers& test, absl::Duration predicted);
   void WeighColumns(const Ending& ending);
 
   Checkpoint Capture(Learner::State state) const;
@@ -192,7 +195,9 @@ class Trainer final : public FoldTrainer {
   StepTimer timer_;
   bool probed_ = false;
   absl::Duration whole_step_;  // of a step that trains the body, too, while it is frozen
-  absl::Duration evaluate_time_, predict_time_;
+  absl::Duration evaluate_time_;
+  absl::Duration predict_time_;        // by all ranks, where they share it
+  absl::Duration predict_alone_time_;  // by rank 0 alone
   absl::Duration started_, epoch_began_;
   int64_t validated_at_step_ = -1;
   absl::Duration validated_at_;

@@ -32,7 +32,11 @@ absl::Status Trainer::Finish(const Ending& ending) {
   if (ending.predict && best_outputs_.empty()) {
     RETURN_IF_ERROR(EvaluateNow(Weights::kBest, best_outputs_));
   }
-  if (!gang_->leads()) return absl::OkStatus();
+  const bool shares = ending.predict && SharesTest();
+  if (!gang_->leads()) {
+    if (shares) RETURN_IF_ERROR(PredictTestNow(/*last=*/true, gang_->group()).status());
+    return absl::OkStatus();
+  }
   // Room in the deadline goes to the predictions; the checkpoint is written beside.
   constexpr absl::Duration kLongestWait = absl::Seconds(30);
   RETURN_IF_ERROR(AddLoss());
@@ -41,7 +45,12 @@ absl::Status Trainer::Finish(const Ending& ending) {
   std::optional<double> score;
   if (validated_at_step_ == step_) score = last_.metric;
   const bool started = saver_->StartCheckpoint(learner_->layout(), checkpoint, score);
-  if (ending.predict) RETURN_IF_ERROR(PredictAndSave(ending));
+  if (ending.predict) {
+    const absl::Duration began = clock_.MonotonicNow();
+    ASSIGN_OR_RETURN(const TestAnswers test,
+                     PredictTestNow(/*last=*/true, shares ? gang_->group() : nullptr));
+    RETURN_IF_ERROR(SaveLast(ending, test, clock_.MonotonicNow() - began));
+  }
   if (!started && saver_->Wait(kLongestWait)) {
     saver_->StartCheckpoint(learner_->layout(), checkpoint, score);
   }
@@ -50,9 +59,14 @@ absl::Status Trainer::Finish(const Ending& ending) {
 }
 
 // Predicts with the best weights. last: the fold's last answers.
-absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last) {
+absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last, Group* group) {
+  const std::string file = gang_->leads() ? saver_->answers().NextTestFile(last) : "";
   return PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs,
-                     saver_->answers().NextTestFile(last));
+                     file, group);
+}
+
+bool Trainer::SharesTest() const {
+  return gang_->group() != nullptr && CanShareTest(*data_.encoder, data_.test_media.get());
 }
 
 // Something went wrong, but there are good weights: the fold may still count.
@@ -77,15 +91,14 @@ void Trainer::WeighColumns(const Ending& ending) {
                                    std::min(orders_.stop_at, orders_.deadline) - now));
 }
 
-absl::Status Trainer::PredictAndSave(const Ending& ending) {
+absl::Status Trainer::SaveLast(const Ending& ending, const TestAnswers& test,
+                               absl::Duration predicted) {
   WeighColumns(ending);
-  const absl::Duration started = clock_.MonotonicNow();
-  ASSIGN_OR_RETURN(const TestAnswers test, PredictTestNow(/*last=*/true));
   rank_protocol::FoldSaved saved = FoldSavedNow();
   saved.last = true;
   saved.complete = ending.cause == StopCause::kEpochs || ending.cause == StopCause::kPatience;
   saved.stopped_by = ending.cause;
-  saved.predict_s = absl::ToDoubleSeconds(clock_.MonotonicNow() - started);
+  saved.predict_s = absl::ToDoubleSeconds(predicted);
   return saver_->answers().SaveLast(std::move(saved), best_outputs_, test);
 }
 

@@ -227,8 +227,8 @@ void Trainer::StartCheckpoint() {
 void Trainer::SaveWhatIsDue() {
   if (saver_->CheckpointDue()) StartCheckpoint();
   // Meanwhile the other ranks wait in their next collective.
-  if (gang_->group() != nullptr && predict_time_ > exchange_timeout_ / 4) return;
-  if (predictions_saved_ || best_outputs_.empty() || !saver_->answers().Due(predict_time_)) {
+  if (gang_->group() != nullptr && predict_alone_time_ > exchange_timeout_ / 4) return;
+  if (predictions_saved_ || best_outputs_.empty() || !saver_->answers().Due(predict_alone_time_)) {
     return;
   }
   absl::StatusOr<TestAnswers> test = PredictTestNow(/*last=*/false);

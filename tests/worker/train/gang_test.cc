@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "common/data/table/npy.h"
 #include "tests/worker/device/limited_memory.h"
 #include "tests/worker/train/trainer_fixture.h"
 #include "worker/device/collective.h"
@@ -107,6 +108,35 @@ TEST_F(GangTest, ThroughSharedMemoryARunIsTheSameBitForBit) {
   RunGang(Exact(1, 16), 2, first);
   RunGang(Exact(2, 16), 2, second);
   EXPECT_EQ(Tensors(first), Tensors(second));
+}
+
+class ManyTestRowsTest : public GangTest {
+ protected:
+  void SetUp() override {
+    options_.test_rows = 40'000;  // several meetings of the ranks, the last one of fewer rows
+    GangTest::SetUp();
+  }
+  std::vector<float> TestAnswersOf(const RecordingSink& sink) {
+    const auto saved = sink.All<rp::FoldSaved>().back();
+    EXPECT_TRUE(saved.last);
+    const auto test = ReadNpyFloat(absl::StrCat(state_, "/", JobDir("job"), "/", saved.test));
+    EXPECT_TRUE(test.ok()) << test.status().ToString();
+    return test->values;
+  }
+};
+
+TEST_F(ManyTestRowsTest, EachRankPredictsAPart) {
+  RecordingSink alone, two, three;
+  ASSERT_TRUE(Run(Exact(1, 48), alone).ok());
+  RunGang(Exact(2, 24), 2, two);
+  RunGang(Exact(3, 16), 3, three);
+  const std::vector<float> expected = TestAnswersOf(alone);
+  ASSERT_EQ(expected.size(), 40'000u * 3);
+  for (const RecordingSink* const sink : {&two, &three}) {
+    const std::vector<float> answers = TestAnswersOf(*sink);
+    ASSERT_EQ(answers.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(answers[i], expected[i], 1e-4) << i;
+  }
 }
 
 TEST_F(GangTest, RanksTakeOneRateFromARangeTestAndAverageTheSameEpochs) {
