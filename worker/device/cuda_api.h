@@ -44,6 +44,8 @@ class CudaApi {
   virtual void Synchronize() const = 0;
   // Returns cached memory to the device.
   virtual void EmptyCache() const = 0;
+  // The device's memory that nobody uses, in bytes; what this process has cached is not free.
+  virtual int64_t FreeMemory() const = 0;
   // The peak memory of tensors since the last reset, in bytes.
   virtual int64_t PeakMemory() const = 0;
   virtual void ResetPeakMemory() const = 0;

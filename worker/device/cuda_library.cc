@@ -3,7 +3,9 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
 
 #include <cstdlib>
 #include <torch/csrc/cuda/nccl.h>
@@ -69,6 +71,12 @@ class CudaLibrary final : public CudaApi {
   void Synchronize() const override { c10::cuda::device_synchronize(); }
 
   void EmptyCache() const override { c10::cuda::CUDACachingAllocator::emptyCache(); }
+
+  int64_t FreeMemory() const override {
+    size_t free = 0, all = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &all));
+    return static_cast<int64_t>(free);
+  }
 
   int64_t PeakMemory() const override {
     constexpr auto kAll = static_cast<size_t>(c10::CachingDeviceAllocator::StatType::AGGREGATE);

@@ -56,6 +56,8 @@ void Learner::Impl::PlaceData(LearnerData& data) {
   media = data.rows.media;
   if (media != nullptr) media_loader = std::make_unique<MediaLoader>(media);
   const int64_t count = data.rows.rows;
+  const bool on_host = RowsStayOnHost(data);
+  const c10::Device place = on_host ? c10::Device(c10::kCPU) : device;
   at::Tensor target;
   if (objective->classification()) {
     const std::vector<float>& weights = options.objective.class_weights;
@@ -64,13 +66,25 @@ void Learner::Impl::PlaceData(LearnerData& data) {
         row_weights.push_back(of_row < 0 ? 0 : weights[static_cast<size_t>(of_row)]);
       }
     }
-    target = ToDevice(std::move(data.classes), {count}, device).to(at::kLong);
+    target = ToDevice(std::move(data.classes), {count}, place).to(at::kLong);
   } else {
     objective->Standardise(data.values);
-    target = ToDevice(std::move(data.values), {count, options.shape.outputs}, device);
+    target = ToDevice(std::move(data.values), {count, options.shape.outputs}, place);
   }
-  rows.emplace(options.shape, options.horizon, options.cuda, std::move(data.rows),
+  rows.emplace(options.shape, options.horizon, options.cuda, on_host, std::move(data.rows),
                std::move(target));
+}
+
+bool Learner::Impl::RowsStayOnHost(const LearnerData& data) const {
+  if (options.rows_on_host.has_value()) return *options.rows_on_host;
+  if (options.cuda == nullptr) return false;
+  const auto bytes = [](const auto& values, size_t each) {
+    return static_cast<int64_t>(values.size() * each);
+  };
+  return StayOnHost(bytes(data.rows.numeric, sizeof(float)) +
+                        bytes(data.rows.codes, sizeof(int32_t)) +
+                        bytes(data.classes, sizeof(int64_t)) + bytes(data.values, sizeof(float)),
+                    options.cuda->FreeMemory());
 }
 
 void Learner::Impl::SetPrecision(Precision precision) {
@@ -188,7 +202,7 @@ absl::Status Learner::SetOrder(absl::Span<const int32_t> rows, uint64_t media_se
     }
     impl_->order_rows.assign(rows.begin(), rows.end());
     impl_->order = ToDevice(std::vector<int32_t>(rows.begin(), rows.end()),
-                            {static_cast<int64_t>(rows.size())}, impl_->device);
+                            {static_cast<int64_t>(rows.size())}, impl_->rows->place());
     return absl::OkStatus();
   });
 }
@@ -235,6 +249,8 @@ int Learner::loader_threads() const {
 }
 
 void Learner::AddLoaderThreadsUpTo(int count) { impl_->media_loader->AddThreadsUpTo(count); }
+
+bool Learner::rows_on_host() const { return impl_->rows->on_host(); }
 
 int64_t Learner::graph_launches() const { return impl_->graph_launches; }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,9 @@ struct LearnerOptions {
   // CutMix's alpha: a rectangle of each image is that of another row of its batch; 0: none. With
   // mixup, too, each batch gets one of the two.
   double cutmix = 0;
+  // The rows stay in the host's memory, and each batch is copied to the device. Unset: they do
+  // where they would take more than half of the GPU's free memory.
+  std::optional<bool> rows_on_host;
   Precision precision = Precision::kFp32;
   SpeedPaths paths;
   uint64_t seed = 0;              // of the initial weights
@@ -187,6 +191,8 @@ class Learner {
   bool PredictsByHand() const;
   // Rows that Predict takes at a time: RowsAtOnce(), or fewer after memory ran out.
   int64_t rows_at_once() const;
+  // Whether the rows stay in the host's memory (LearnerOptions).
+  bool rows_on_host() const;
   // Steps that ran as one launch of a recorded graph (train.paths.cuda_graph).
   int64_t graph_launches() const;
   // Whether gradients travel to the other ranks while the backward pass runs, for steps with

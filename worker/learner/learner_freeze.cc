@@ -65,7 +65,7 @@ void Learner::Impl::ResetFeatures() {
 
 Inputs Learner::Impl::ColumnsOf(const ResidentRows& from, absl::Span<const int32_t> part) const {
   return from.GatherInputs(ToDevice(std::vector<int32_t>(part.begin(), part.end()),
-                                    {static_cast<int64_t>(part.size())}, device));
+                                    {static_cast<int64_t>(part.size())}, from.place()));
 }
 
 absl::StatusOr<Inputs> Learner::Impl::InputsOf(const ResidentRows& from,

@@ -15,13 +15,14 @@ constexpr int64_t kStepsBefore = 3;
 
 }  // namespace
 
-// A step that is all of an optimizer step, of a learner that trains alone. Blocks that are
+// A step that is all of an optimizer step, of a learner that trains alone, on rows that are on the
+// device. Blocks that are
 // recomputed put the generator where it stood, which a recording cannot; the sum of class weights
 // differs from step to step.
 bool Learner::Impl::MayRecord(const StepInput& input) const {
   return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
-         media == nullptr && row_weights.empty() && !graph_failed && !recompute &&
-         model->MayBeRecorded() && input.last && !gradient_began && input.rows > 0 &&
+         media == nullptr && !rows->on_host() && row_weights.empty() && !graph_failed &&
+         !recompute && model->MayBeRecorded() && input.last && !gradient_began && input.rows > 0 &&
          input.rows == input.gang_rows;
 }
 

@@ -78,6 +78,7 @@ struct Learner::Impl {
 
   absl::Status Initialize(LearnerData data);
   void PlaceData(LearnerData& data);
+  bool RowsStayOnHost(const LearnerData& data) const;
   void SetPrecision(Precision precision);
   void ChooseBackward();
   // Returns whether the path in use supports it.

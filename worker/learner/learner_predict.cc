@@ -151,7 +151,8 @@ absl::Status Learner::Predict(Weights which, const EncodedRows& rows, absl::Span
   }
   if (impl_->rows->context() > 0) {
     return Guarded([&] {
-      ResidentRows passed(options.shape, options.horizon, options.cuda, rows, {});
+      ResidentRows passed(options.shape, options.horizon, options.cuda, /*on_host=*/false, rows,
+                          {});
       passed.SetWindow(impl_->window);
       std::vector<int32_t> index;
       for (int64_t row = passed.context(); row < rows.rows; ++row) {

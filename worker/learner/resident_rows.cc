@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "worker/device/cuda_api.h"
+#include "worker/device/upload.h"
 
 namespace traind {
 namespace {
@@ -49,17 +50,19 @@ template at::Tensor ToDevice(std::vector<float>, at::IntArrayRef, c10::Device);
 template at::Tensor ToDevice(std::vector<int32_t>, at::IntArrayRef, c10::Device);
 
 ResidentRows::ResidentRows(const ModelShape& shape, int64_t horizon, const CudaApi* cuda,
-                           EncodedRows rows, at::Tensor target)
+                           bool on_host, EncodedRows rows, at::Tensor target)
     : shape_(shape),
       horizon_(horizon),
       context_(shape.window - 1 + horizon),
       first_(-context_),
       cuda_(cuda),
+      device_(cuda == nullptr ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0)),
+      on_host_(on_host),
       target_(std::move(target)) {
-  const c10::Device device = cuda == nullptr ? c10::Device(c10::kCPU) : c10::Device(c10::kCUDA, 0);
-  numeric_ = ToDevice(std::move(rows.numeric), {rows.rows, shape.numeric}, device);
+  const c10::Device place = on_host ? c10::Device(c10::kCPU) : device_;
+  numeric_ = ToDevice(std::move(rows.numeric), {rows.rows, shape.numeric}, place);
   const int64_t columns = static_cast<int64_t>(shape.cardinalities.size());
-  codes_ = ToDevice(std::move(rows.codes), {rows.rows, columns}, device);
+  codes_ = ToDevice(std::move(rows.codes), {rows.rows, columns}, place);
 }
 
 absl::Status ResidentRows::Check(absl::Span<const int32_t> index) const {
@@ -89,10 +92,27 @@ void ResidentRows::Reserve(int64_t batch_rows) {
   batch_target_ = at::empty(target_shape, target_.options());
 }
 
+// Page-locked memory is not used again before the device has made the copy (ATen's
+// CachingHostAllocator), so the next batch may be gathered meanwhile.
+at::Tensor ResidentRows::Copied(const at::Tensor& source, const at::Tensor& index, int64_t first,
+                                int64_t window) const {
+  std::vector<int64_t> shape = source.sizes().vec();
+  shape[0] = index.size(0);
+  if (window > 1) shape.insert(shape.begin() + 1, window);
+  const at::Tensor gathered = at::empty(shape, source.options().pinned_memory(device_.is_cuda()));
+  CopyRows(source, index, first, window, gathered);
+  return Upload(gathered, device_);
+}
+
 ResidentRows::Batch ResidentRows::Gather(const at::Tensor& index) {
   const int64_t count = index.size(0);
-  Reserve(count);
   Batch batch;
+  if (on_host_) {
+    batch.inputs = GatherInputs(index);
+    batch.target = Copied(target_, index, 0, 1);
+    return batch;
+  }
+  Reserve(count);
   batch.inputs.numeric = batch_numeric_.narrow(0, 0, count);
   batch.inputs.codes = batch_codes_.narrow(0, 0, count);
   batch.target = batch_target_.narrow(0, 0, count);
@@ -113,11 +133,9 @@ ResidentRows::Batch ResidentRows::Gather(const at::Tensor& index) {
 Inputs ResidentRows::GatherInputs(const at::Tensor& index) const {
   const int64_t count = index.size(0), window = shape_.window;
   Inputs inputs;
-  if (cuda_ == nullptr) {
-    inputs.numeric = at::empty(BatchShape(count, window, numeric_.size(1)), numeric_.options());
-    inputs.codes = at::empty(BatchShape(count, window, codes_.size(1)), codes_.options());
-    CopyRows(numeric_, index, first_, window, inputs.numeric);
-    CopyRows(codes_, index, first_, window, inputs.codes);
+  if (place().is_cpu()) {
+    inputs.numeric = Copied(numeric_, index, first_, window);
+    inputs.codes = Copied(codes_, index, first_, window);
     return inputs;
   }
   at::Tensor steps = index.add(first_);

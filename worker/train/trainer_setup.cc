@@ -156,6 +156,12 @@ absl::Status Trainer::CreateLearner() {
   options.group = group_.get();
   ASSIGN_OR_RETURN(learner_, Learner::Create(options, std::move(data)));
   rows_at_once_ = learner_->rows_at_once();
+  if (learner_->rows_on_host()) {
+    SendDecision(DecisionRule::kMemory,
+                 absl::StrCat("the rows would take more than half of the free memory of rank ",
+                              gang_->rank(), "'s GPU"),
+                 "rows on the GPU", "rows in the host's memory; each batch is copied");
+  }
   return absl::OkStatus();
 }
 

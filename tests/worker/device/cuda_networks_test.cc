@@ -147,6 +147,7 @@ class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
     options.precision = precision;
     options.seed = 3;
     options.cuda = autograd ? nullptr : cuda_;
+    if (!autograd) options.rows_on_host = rows_on_host_;
     if (autograd) {
       options.paths.handwritten_backward = false;
       options.paths.handwritten_forward = false;
@@ -181,6 +182,7 @@ class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
   }
 
   const CudaApi* cuda_ = nullptr;
+  bool rows_on_host_ = false;
 };
 
 // The largest difference, as a share of the largest number.
@@ -214,6 +216,24 @@ TEST_P(NetworksTest, ItTrainsAsAutogradOnTheCpu) {
   ASSERT_TRUE(wanted->Predict(Weights::kLast, rows, absl::MakeSpan(outputs)).ok());
   ASSERT_TRUE(learner->Predict(Weights::kLast, rows, absl::MakeSpan(others)).ok());
   EXPECT_LT(Distance(others, outputs), 1e-3);
+}
+
+TEST_P(NetworksTest, RowsInTheHostsMemoryAreTheSame) {
+  const auto on_device = NewLearner();
+  rows_on_host_ = true;
+  const auto on_host = NewLearner();
+  ASSERT_TRUE(on_device && on_host);
+  EXPECT_TRUE(on_host->rows_on_host());
+  for (int64_t step = 0; step < 6; ++step) {
+    ASSERT_TRUE(Step(*on_device, step).ok());
+    const absl::Status stepped = Step(*on_host, step);
+    ASSERT_TRUE(stepped.ok()) << stepped;
+    const double loss = on_device->ConsumeLoss()->mean();
+    EXPECT_NEAR(on_host->ConsumeLoss()->mean(), loss, 1e-4 * loss) << "step " << step;
+  }
+  const auto a = on_device->Save(), b = on_host->Save();
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_LT(Distance(b->slots.at(kWeightsSlot), a->slots.at(kWeightsSlot)), 1e-4);
 }
 
 TEST_P(NetworksTest, HalfPrecisionStaysNear) {
