@@ -67,7 +67,7 @@ def ended(options):
 def rank(options):
     with House(slots=1) as house:
         house.start()
-        job = house.submit(house.spec(rows=3000, folds=2, budget="30m", train={"epochs": 1_000_000}))["id"]
+        job = house.submit(house.spec(rows=3000, folds=2, budget="30m", train={"epochs": 100_000, "checkpoint_every": "1s"}))["id"]
         took = []
 
         def running():
@@ -76,7 +76,7 @@ def rank(options):
         while len(took) < options.kills:
             before = eventually("the fold trains", running, 60)
             house.until_saved(job)
-            [pid] = [p for p in house.processes("trainrank") if works(p, house.results(job))][:1]
+            [pid] = eventually("its Rank is found", lambda: [p for p in house.processes("trainrank") if works(p, job)])
             at = time.monotonic()
             os.kill(pid, signal.SIGKILL)
             eventually("its next Attempt trains", lambda: running() not in (None, before), 60)
@@ -85,9 +85,11 @@ def rank(options):
         say("a Rank that trains", took)
 
 
-def works(pid, folder):
+def works(pid, job):
+    """Whether the process has a file of that Job open, as the log of its Attempt."""
     try:
-        return any(os.readlink(f"/proc/{pid}/fd/{fd}").startswith(folder) for fd in os.listdir(f"/proc/{pid}/fd"))
+        links = [os.path.join(f"/proc/{pid}/fd", fd) for fd in os.listdir(f"/proc/{pid}/fd")]
+        return any(job in os.path.realpath(link) for link in links)
     except OSError:
         return False
 
