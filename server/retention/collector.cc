@@ -49,6 +49,8 @@ JobAtWork NeedsOf(const Job& job) {
   return needs;
 }
 
+absl::Status Stopped() { return absl::CancelledError("traind is stopping"); }
+
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -78,10 +80,15 @@ void Collector::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+bool Collector::stopping() const {
+  absl::MutexLock lock(&wake_);
+  return stopping_;
+}
+
 void Collector::Run() {
   while (true) {
     const auto collected = Collect(/*dry_run=*/false);
-    if (!collected.ok()) {
+    if (!collected.ok() && !absl::IsCancelled(collected.status())) {
       TRAIND_LOG(WARNING) << "not everything could be deleted: " << collected.status();
     }
     absl::MutexLock lock(&wake_);
@@ -151,7 +158,10 @@ absl::Status Collector::FinishDeletion(const std::string& job) {
 
 absl::Status Collector::FinishDeletions() {
   ASSIGN_OR_RETURN(const std::vector<std::string> begun, store_->ListDeleting(loop_->Now()));
-  for (const std::string& job : begun) RETURN_IF_ERROR(FinishDeletion(job));
+  for (const std::string& job : begun) {
+    if (stopping()) return Stopped();
+    RETURN_IF_ERROR(FinishDeletion(job));
+  }
   return absl::OkStatus();
 }
 
@@ -175,6 +185,7 @@ absl::Status Collector::AddKept(StateContent* content) {
     uses_until_ = now + kRememberUses;
   }
   for (EndedJob& job : ended) {
+    if (stopping()) return Stopped();
     // Its Ranks may still have written something.
     if (now - job.ended_at < kFresh) uses_.erase(job.id);
     auto known = uses_.find(job.id);
@@ -277,6 +288,10 @@ absl::StatusOr<std::vector<GarbageItem>> Collector::Collect(bool dry_run) {
   if (dry_run) return items;
   absl::Status first_error;
   const auto refused = [&](const GarbageItem& item) {
+    if (stopping()) {
+      first_error.Update(Stopped());
+      return true;
+    }
     const absl::Status dropped = Drop(item);
     // A Job that is used since it was listed stays until the next time.
     if (absl::IsFailedPrecondition(dropped) || absl::IsUnavailable(dropped)) return true;
@@ -350,6 +365,7 @@ absl::Status Collector::ForgetHistories(const std::vector<GarbageItem>& items) {
   }
   for (int i = 0; i < kMostPurges && !asked.empty(); ++i) {
     for (const std::string& job : asked) {
+      if (stopping()) return Stopped();
       RETURN_IF_ERROR(
           Await([&](ControlLoop::Answer answer) { loop_->ForgetHistory(job, std::move(answer)); }));
     }

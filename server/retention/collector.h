@@ -47,14 +47,16 @@ class Collector {
 
   // Starts a thread that collects now and then, and at first finishes deletions that were begun.
   void Start();
+  // A collection that is under way ends before its next Job.
   void Stop() ABSL_LOCKS_EXCLUDED(wake_);
+  bool stopping() const ABSL_LOCKS_EXCLUDED(wake_);
 
   // Deletes a Job that is over, also a pinned one, and returns the bytes of its files. A Job that
   // was deleted before is no error. Errors: NotFound; FailedPrecondition: it is not over, or
   // another Job uses it; Unavailable: one of its Attempts has not ended yet.
   absl::StatusOr<int64_t> Delete(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Deletes what may go, and returns it; dry_run: deletes nothing.
+  // Deletes what may go, and returns it; dry_run: deletes nothing. Cancelled: Stop was called.
   absl::StatusOr<std::vector<GarbageItem>> Collect(bool dry_run) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -88,7 +90,7 @@ class Collector {
   std::map<std::string, FolderUse> uses_ ABSL_GUARDED_BY(mutex_);
   absl::Time uses_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 
-  absl::Mutex wake_;
+  mutable absl::Mutex wake_;
   TimedCondVar stopped_;  // after a change of stopping_
   bool stopping_ ABSL_GUARDED_BY(wake_) = false;
   std::thread thread_;

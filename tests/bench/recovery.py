@@ -30,12 +30,12 @@ def say(part, seconds, **more):
                       "load_1min": os.getloadavg()[0]}), flush=True)
 
 
-def kill_and_start(house, kills):
+def kill_and_start(house, kills, *arguments):
     took = []
     for _ in range(kills):
         house.kill_daemon()
         at = time.monotonic()
-        house.start(limit_s=120)
+        house.start(*arguments, limit_s=120)
         house.json("workers")
         took.append(time.monotonic() - at)
     return took
@@ -59,8 +59,9 @@ def ended(options):
     with House(standalone=False) as house:
         for name in os.listdir(options.ended):
             shutil.copy(os.path.join(options.ended, name), house.state)
-        house.start(limit_s=120)
-        say("traind, ended Jobs", kill_and_start(house, options.kills),
+        keep = ("--keep-jobs", "10000000")  # or it would begin to delete them
+        house.start(*keep, limit_s=120)
+        say("traind, ended Jobs", kill_and_start(house, options.kills, *keep),
             database_mb=round(os.path.getsize(os.path.join(house.state, "traind.db")) / 1e6))
 
 

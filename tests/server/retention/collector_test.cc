@@ -1,6 +1,7 @@
 #include "server/retention/collector.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
 #include <absl/time/clock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -100,6 +102,29 @@ TEST_F(CollectorTest, ADeletedJobIsGoneWithItsFilesAndASecondDeletionSucceeds) {
   EXPECT_TRUE(absl::IsNotFound(daemon.collector->Delete("never-1").status()));
   EXPECT_EQ(Jobs(*daemon.store), std::vector<std::string>({"b-1"}));
   EXPECT_TRUE(Exists(JobDir("b-1") + "/folds.npy"));
+}
+
+// With a million Jobs that are over, a collection takes minutes.
+TEST_F(CollectorTest, ACollectionThatIsUnderWayEndsWithStop) {
+  absl::Notification began, stopping;
+  int steps = 0;
+  options_.limits.jobs = 0;
+  options_.before_step = [&] {
+    if (++steps > 1) return;
+    began.Notify();
+    stopping.WaitForNotification();
+  };
+  Daemon daemon(options_);
+  for (const char* id : {"a-1", "b-1", "c-1"}) AddEnded(*daemon.store, id, absl::Hours(1));
+  daemon.Start();
+  daemon.collector->Start();
+  began.WaitForNotification();
+  std::thread stop([&] { daemon.collector->Stop(); });
+  while (!daemon.collector->stopping()) absl::SleepFor(absl::Milliseconds(1));
+  stopping.Notify();
+  stop.join();
+  EXPECT_EQ(Jobs(*daemon.store).size(), 2u);  // the first one is deleted as a whole
+  EXPECT_TRUE(absl::IsCancelled(daemon.collector->Collect(/*dry_run=*/true).status()));
 }
 
 // Before each step of a deletion a process is killed; the next one finishes what it began.
