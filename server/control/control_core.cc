@@ -32,6 +32,7 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
   last_attempt_ = snapshot.last_attempt;
   // What earlier starts have waited counts, so that one killed again and again waits no longer.
   if (!options_.standalone) shrink_from_ = now_ + options_.lease - snapshot.awaited;
+  awaited_is_stored_ = snapshot.awaited > absl::ZeroDuration();
   RestoreQuotas(snapshot);
   RestoreWorkers(snapshot);
   for (Job& job : snapshot.active) {

@@ -421,6 +421,7 @@ class ControlCore::Impl {
   absl::Time time_stored_ = absl::InfinitePast();
   absl::Time shrink_from_ = absl::InfinitePast();  // until then lost Workers may still come back
   absl::Time awaited_at_ = absl::InfinitePast();   // when that was last stored
+  bool awaited_is_stored_ = false;                 // and is more than nothing
   bool shutting_down_ = false;
   int64_t last_attempt_ = 0;
   uint64_t next_sequence_ = 1;

@@ -202,10 +202,11 @@ void ControlCore::Impl::CheckWorkers() {
 void ControlCore::Impl::AwaitWorkers() {
   if (now_ >= shrink_from_) {
     shrink_from_ = absl::InfinitePast();
-    turn_.mutations.awaited = absl::ZeroDuration();
+    if (std::exchange(awaited_is_stored_, false)) turn_.mutations.awaited = absl::ZeroDuration();
     ReplanTraining();
-  } else if (now_ >= awaited_at_ + SilenceStep()) {
+  } else if (!jobs_.empty() && now_ >= awaited_at_ + SilenceStep()) {
     awaited_at_ = now_;
+    awaited_is_stored_ = true;
     turn_.mutations.awaited = now_ + SilenceStep() - (shrink_from_ - options_.lease);
   }
 }
@@ -222,7 +223,8 @@ absl::Time ControlCore::Impl::NextWorkerCheck() const {
       missing_.empty() ? absl::InfiniteFuture() : std::get<absl::Time>(*missing_.begin());
   if (!worker_checks_.empty()) next = std::min(next, worker_checks_.begin()->first);
   if (shrink_from_ != absl::InfinitePast()) {
-    next = std::min({next, shrink_from_, awaited_at_ + SilenceStep()});
+    next = std::min(next, shrink_from_);
+    if (!jobs_.empty()) next = std::min(next, awaited_at_ + SilenceStep());
   }
   return next;
 }
