@@ -132,7 +132,11 @@ bool ParseIsoTime(absl::string_view text, double& seconds) {
 }
 
 CalendarTime CalendarOf(double seconds) {
-  const auto whole = static_cast<int64_t>(std::floor(seconds));
+  constexpr double kMost = 6e16;  // years beyond it are no int
+  const bool in_range = std::fabs(seconds) <= kMost;
+  const auto whole = static_cast<int64_t>(in_range      ? std::floor(seconds)
+                                          : seconds > 0 ? kMost
+                                                        : -kMost);
   int64_t days = whole / kSecondsPerDay;
   int64_t rest = whole % kSecondsPerDay;
   if (rest < 0) {

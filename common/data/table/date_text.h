@@ -23,6 +23,7 @@ struct CalendarTime {
   int hour = 0;
   int minute = 0;
 };
+// Times of more than 1.9 billion years from 1970 count as that one.
 CalendarTime CalendarOf(double seconds);
 
 }  // namespace traind

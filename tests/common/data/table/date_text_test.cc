@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 
 namespace traind {
 namespace {
@@ -55,6 +56,15 @@ TEST(DateTextTest, WhatIsNoDayOfTheCalendarIsRefused) {
     EXPECT_FALSE(ParseIsoTime(text, seconds)) << text;
   }
   EXPECT_TRUE(ParseIsoTime("2000-02-29", seconds));
+}
+
+TEST(DateTextTest, NumbersTooLargeForTimesHaveAYearAllTheSame) {
+  for (const double seconds : {1e19, 1e300, std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(CalendarOf(seconds).year, CalendarOf(6e16).year);
+    EXPECT_EQ(CalendarOf(-seconds).year, CalendarOf(-6e16).year);
+  }
+  EXPECT_GT(CalendarOf(6e16).year, 1'900'000'000);
+  EXPECT_LT(CalendarOf(-6e16).year, -1'900'000'000);
 }
 
 TEST(DateTextTest, CalendarAndTextAgreeOverFourCenturies) {
