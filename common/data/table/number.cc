@@ -86,15 +86,16 @@ bool WithoutThousands(absl::string_view text, std::string& number) {
 }
 
 // Parses what the fast path does not: exponents, many digits, words, amounts.
-NumberKind ParseSlowly(const char* p, const char* end, bool negative, float& value) {
+// p: behind the sign of the text.
+NumberKind ParseSlowly(absl::string_view text, const char* p, bool negative, float& value) {
+  const char* const end = text.data() + text.size();
   if (!IsDecimal(p, end)) {
     const absl::string_view word(p, static_cast<size_t>(end - p));
     if (absl::EqualsIgnoreCase(word, "inf") || absl::EqualsIgnoreCase(word, "infinity")) {
       return NumberKind::kNotFinite;
     }
-    const std::string plain = PlainAmount(word);
-    if (plain.empty() || (negative && plain[0] == '-')) return NumberKind::kText;
-    return ParseNumber(negative ? "-" + plain : plain, value);
+    const std::string plain = PlainAmount(text);
+    return plain.empty() ? NumberKind::kText : ParseNumber(plain, value);
   }
   double number = 0;
   if (std::from_chars(p, end, number).ec == std::errc::result_out_of_range) {
@@ -252,7 +253,7 @@ NumberKind ParseNumber(absl::string_view text, float& value) {
     count += decimals;
   }
   if (p != end || count == 0 || count > kMaxFastDigits || digits > kExactIntegers) {
-    return ParseSlowly(begin, end, negative, value);
+    return ParseSlowly(text, begin, negative, value);
   }
   return ToFloat(static_cast<double>(digits) / kPowersOf10[decimals], negative, value);
 }
@@ -269,14 +270,20 @@ absl::string_view WithoutUnit(absl::string_view text) {
 std::string PlainAmount(absl::string_view text) {
   if (!MayBeAmount(text)) return "";
   const size_t whole = text.size();
-  const auto sign = [&text] { return absl::ConsumePrefix(&text, "-") ? "-" : ""; };
-  std::string number = sign();
+  std::string number;
+  size_t signs = 0;  // before the unit or behind it
+  const auto take_sign = [&] {
+    if (signs > 0 || text.empty() || (text[0] != '+' && text[0] != '-')) return;
+    if (text[0] == '-') number = "-";
+    text.remove_prefix(1);
+    ++signs;
+  };
+  take_sign();
   text = WithoutUnit(text);
-  if (number.empty()) number = sign();
-  const size_t digits = number.size();
+  take_sign();
   std::string amount;
   if (!WithoutThousands(text, amount)) return "";
-  const bool plain = digits + amount.size() == whole;
+  const bool plain = signs + amount.size() == whole;
   const char* const begin = amount.data();
   return plain || !IsDecimal(begin, begin + amount.size()) ? "" : number + amount;
 }

@@ -40,6 +40,8 @@ TEST(WrittenNumberTest, AmountsAreNumbers) {
                         {"$.50", 0.5},
                         {"-$1,250", -1250},
                         {"$-1,250", -1250},
+                        {"+$5", 5},
+                        {"$+5", 5},
                         {"$ 7", 7},
                         {"12\xe2\x82\xac", 12},
                         {"12,345.50 \xe2\x82\xac", 12345.5},
@@ -57,8 +59,25 @@ TEST(WrittenNumberTest, AmountsAreNumbers) {
     EXPECT_EQ(value, c.value - 1) << c.text;
   }
   float value = 0;
-  for (const char* text : {"1,00", "1,0000", "1,000,00", "0001,000", ",100", "1,000.5,0", "%", "$",
-                           "$$5", "--5%", "$5$", "5%%", "1.2.3%", "a5%", "5,", "1,000e2x",
+  for (const char* text : {"1,00",
+                           "1,0000",
+                           "1,000,00",
+                           "0001,000",
+                           ",100",
+                           "1,000.5,0",
+                           "%",
+                           "$",
+                           "$$5",
+                           "--5%",
+                           "-$+5",
+                           "+$-5",
+                           "+-5%",
+                           "$5$",
+                           "5%%",
+                           "1.2.3%",
+                           "a5%",
+                           "5,",
+                           "1,000e2x",
                            "\xc2"
                            "5"}) {
     EXPECT_EQ(ParseNumber(text, value), NumberKind::kText) << text;
