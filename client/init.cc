@@ -23,6 +23,7 @@
 #include "common/data/table/csv.h"
 #include "common/data/table/decimal_commas.h"
 #include "common/data/table/number.h"
+#include "common/data/table/table_text.h"
 #include "common/spec/field_text.h"
 #include "common/wire/render_json.h"
 
@@ -31,7 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kSampleBytes = 1 << 20;
 constexpr size_t kMostSeen = 1000;      // different values of a column that are remembered
 constexpr size_t kMostClasses = 20;     // of whole numbers
 constexpr size_t kTextCharacters = 40;  // a column with more in the mean holds texts
@@ -88,16 +88,19 @@ absl::StatusOr<Sample> LookAt(const std::string& path) {
     return absl::NotFoundError(
         absl::StrCat("cannot read ", path, ": ", std::strerror(errno == 0 ? EIO : errno)));
   }
-  std::string text(kSampleBytes, '\0');
+  std::string text(kStartBytes, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(in.gcount()));
+  const bool whole = text.size() < kStartBytes;
+  ASSIGN_OR_RETURN(TableStart start, StartOfTable(std::move(text), whole, path));
+  text = std::move(start.text);
   Sample sample;
-  sample.whole = text.size() < kSampleBytes;
+  sample.whole = start.whole;
   // The last line of a part may be cut.
   if (!sample.whole) text.resize(text.rfind('\n') + 1);
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, path));
+  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, start.name));
   for (const std::string& name : header) sample.columns.emplace_back().name = name;
-  const char delimiter = DelimiterOf(text, path);
+  const char delimiter = DelimiterOf(text, start.name);
   const auto points = WithDecimalPoints(text, delimiter);
   CsvReader reader(points ? absl::string_view(points->bytes) : text, path, delimiter);
   RETURN_IF_ERROR(reader.Next().status());  // the header
@@ -219,7 +222,9 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
 
 // Returns a name for the Job out of a file's name.
 std::string JobName(const std::string& path) {
-  std::string name = fs::path(path).lexically_normal().stem().string();
+  fs::path file = fs::path(path).lexically_normal();
+  if (absl::EqualsIgnoreCase(file.extension().string(), ".gz")) file = file.stem();
+  std::string name = file.stem().string();
   if (name == "train" || name.empty()) {
     name = fs::absolute(path).lexically_normal().parent_path().filename().string();
   }

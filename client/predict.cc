@@ -23,6 +23,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
+#include "common/data/table/table_text.h"
 #include "common/spec/field_text.h"
 #include "common/wire/render_json.h"
 
@@ -127,8 +128,12 @@ absl::StatusOr<std::string> FileInBase64(const std::string& table, absl::string_
 }
 
 // files_column: empty, or a column whose values are files.
-absl::Status AddRows(const std::string& text, const std::string& name,
-                     const std::string& files_column, v1::PredictRowsRequest& request) {
+absl::Status AddRows(std::string bytes, const std::string& name, const std::string& files_column,
+                     v1::PredictRowsRequest& request) {
+  ASSIGN_OR_RETURN(const TableStart start, StartOfTable(std::move(bytes), /*whole=*/true, name));
+  if (!start.whole)
+    return absl::InvalidArgumentError("more than 1 MiB of rows; predict them as a file: --data");
+  const std::string& text = start.text;
   ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, name));
   const auto files =
       static_cast<size_t>(std::find(header.begin(), header.end(), files_column) - header.begin());
@@ -174,12 +179,12 @@ std::string AnswerCsv(const v1::PredictRowsReply& reply) {
 
 int PredictRows(const Arguments& arguments, Environment& environment, TrainingClient& client,
                 const v1::Job& source) {
-  const auto text = ReadRows(arguments, environment);
+  auto text = ReadRows(arguments, environment);
   if (!text) return kExitUsage;
   v1::PredictRowsRequest request;
   request.set_id(source.id());
   const std::string name = arguments.rows == "-" ? "stdin" : arguments.rows;
-  const absl::Status read = AddRows(*text, name, arguments.files_column, request);
+  const absl::Status read = AddRows(*std::move(text), name, arguments.files_column, request);
   if (!read.ok()) return ReportError(environment, read);
   const auto reply = client.PredictRows(request);
   if (!reply.ok()) return ReportError(environment, reply.status());

@@ -55,6 +55,11 @@ size_t FirstNotUtf8(absl::string_view bytes) {
   return absl::string_view::npos;
 }
 
+size_t Utf8Length(absl::string_view bytes) {
+  if (bytes.empty()) return 0;
+  return SequenceLength(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
 std::string NotUtf8Text(unsigned char byte) {
   return byte == 0 ? "a zero byte: this is not text (or it is UTF-16; save it as UTF-8)"
                    : absl::StrFormat("byte 0x%02x is not UTF-8; save the file as UTF-8", byte);

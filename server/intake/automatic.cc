@@ -27,8 +27,8 @@ std::string TargetOf(const v1::DataSpec& data) {
 
 absl::StatusOr<ColumnSample> SampleTarget(const DataFiles& files, const DataFile& train,
                                           const std::string& target) {
-  ASSIGN_OR_RETURN(const std::string start, files.ReadStart(train.path));
-  return SampleColumn(start, train.path.substr(train.path.rfind('/') + 1), target);
+  ASSIGN_OR_RETURN(const TableStart start, files.ReadTableStart(train.path));
+  return SampleColumn(start.text, start.name, target);
 }
 
 absl::StatusOr<TypeChoice> TypeOfData(DataFiles& files, const v1::DataSpec& data) {

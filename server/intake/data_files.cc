@@ -23,11 +23,11 @@
 #include "common/data/table/csv.h"
 #include "common/data/table/other_formats.h"
 #include "common/data/table/parquet.h"
+#include "common/data/table/text_encoding.h"
 
 namespace traind {
 namespace {
 
-constexpr int64_t kSampleBytes = 1 << 20;
 constexpr size_t kFirstBytes = 4096;
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -137,7 +137,7 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Look(const std::strin
 namespace {
 
 absl::StatusOr<std::string> ReadFirst(int fd, const std::string& resolved, int64_t bytes) {
-  std::string part(static_cast<size_t>(std::min(bytes, kSampleBytes)), '\0');
+  std::string part(static_cast<size_t>(std::min<int64_t>(bytes, kStartBytes)), '\0');
   size_t got = 0;
   while (got < part.size()) {
     const ssize_t n = pread(fd, part.data() + got, part.size() - got, static_cast<off_t>(got));
@@ -160,14 +160,27 @@ absl::StatusOr<std::string> DataFiles::ReadStart(const std::string& path) const 
   return ReadFirst(fd, resolved, info.st_size);
 }
 
+absl::StatusOr<TableStart> DataFiles::ReadTableStart(const std::string& path) const {
+  struct stat info;
+  std::string resolved;
+  ASSIGN_OR_RETURN(const int fd, Open(path, info, resolved));
+  const auto close_fd = absl::MakeCleanup([fd] { close(fd); });
+  ASSIGN_OR_RETURN(std::string part, ReadFirst(fd, resolved, info.st_size));
+  const bool whole = static_cast<int64_t>(part.size()) == info.st_size;
+  return StartOfTable(std::move(part), whole, BaseName(resolved));
+}
+
 absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const std::string& resolved,
                                                                 const std::string& name,
                                                                 int64_t bytes) {
-  ASSIGN_OR_RETURN(const std::string part, ReadFirst(fd, resolved, bytes));
-  RETURN_IF_ERROR(RefuseOtherFormats(part, name));
-  const bool parquet = IsParquet(part);
+  ASSIGN_OR_RETURN(std::string part, ReadFirst(fd, resolved, bytes));
+  const bool whole = bytes <= static_cast<int64_t>(kStartBytes);
+  ASSIGN_OR_RETURN(const TableStart start, StartOfTable(std::move(part), whole, name));
+  const absl::string_view text = start.text;
+  RETURN_IF_ERROR(RefuseOtherFormats(text, start.name));
+  const bool parquet = IsParquet(text);
   if (parquet) RETURN_IF_ERROR(CheckParquetPlugin());
-  if (parquet || IsArrayFile(part)) {
+  if (parquet || IsArrayFile(text)) {
     // Arrays and Parquet are checked when the whole file is read, because their columns are spread
     // over it.
     auto file = std::make_shared<DataFile>();
@@ -175,13 +188,15 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
     file->bytes = bytes;
     file->arrays = true;
     file->parquet = parquet;
-    if (!parquet) file->first = part.substr(0, kFirstBytes);
+    if (!parquet) file->first = std::string(text.substr(0, kFirstBytes));
     return file;
   }
-  ASSIGN_OR_RETURN(CsvSample sample, CheckCsvSample(part, bytes <= kSampleBytes, name));
+  ASSIGN_OR_RETURN(CsvSample sample, CheckCsvSample(text, start.whole, start.name));
+  RETURN_IF_ERROR(CheckCsvText(start.whole ? text : WithoutCutCharacter(text), start.name,
+                               DelimiterOf(text, start.name), sample.header));
   auto file = std::make_shared<DataFile>();
   file->path = resolved;
-  file->bytes = bytes;
+  file->bytes = static_cast<int64_t>(static_cast<double>(bytes) * start.growth);
   file->header = std::move(sample.header);
   return file;
 }

@@ -16,11 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "common/data/table/table_text.h"
+
 namespace traind {
 
 struct DataFile {
-  std::string path;  // links resolved
-  int64_t bytes = 0;
+  std::string path;   // links resolved
+  int64_t bytes = 0;  // of a packed or encoded table: about so many when it is unpacked and decoded
   std::vector<std::string> header;
   bool arrays = false;   // NPY, NPZ or Parquet: header is empty
   bool parquet = false;  // Parquet; its plug-in is installed
@@ -53,6 +55,8 @@ class DataFiles {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the first MiB of a file. Errors: those of Look that concern the path.
   absl::StatusOr<std::string> ReadStart(const std::string& path) const;
+  // Returns the beginning of a table's text. Errors: those of Look.
+  absl::StatusOr<TableStart> ReadTableStart(const std::string& path) const;
   // Returns the real path of a file that is not a table. Errors: those of Look that concern the
   // path.
   absl::StatusOr<std::string> Resolve(const std::string& path) const;

@@ -13,6 +13,7 @@
 
 #include "common/data/image/image_folder.h"
 #include "common/data/table/csv.h"
+#include "common/data/table/table_text.h"
 
 namespace traind {
 namespace {
@@ -92,8 +93,10 @@ MediaLoad CountTable(const DataFile& table, const std::vector<std::string>& colu
     const auto at = std::find(table.header.begin(), table.header.end(), column);
     if (at != table.header.end()) places.push_back(static_cast<size_t>(at - table.header.begin()));
   }
-  const std::string bytes = FirstBytes(table.path);
-  CsvReader reader(bytes, name, DelimiterOf(bytes, name));
+  const auto start = StartOfTable(FirstBytes(table.path), /*whole=*/false, name);
+  if (!start.ok()) return {};
+  const std::string& bytes = start->text;
+  CsvReader reader(bytes, start->name, DelimiterOf(bytes, start->name));
   SizeSample sizes;
   int64_t files = 0;
   bool images = true;

@@ -14,6 +14,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/series_places.h"
+#include "common/data/table/table_text.h"
 #include "worker/inference/images_file.h"
 #include "worker/inference/side_by_side.h"
 #include "worker/inference/volumes_file.h"
@@ -113,8 +114,8 @@ absl::Status DatasetPrediction::ReadRows() {
   data_ = *data;
   rank_protocol::TableReady ready;
   if (image_.has_value()) {
-    const absl::StatusOr<std::unique_ptr<ImageInput>> images =
-        ImageInput::Open(spec_.data, {*image_, ImagePart::kLater, schema_.targets, task_.threads});
+    const absl::StatusOr<std::unique_ptr<ImageInput>> images = ImageInput::Open(
+        spec_.data, {*image_, ImagePart::kLater, schema_.targets, task_.threads, InAttempt("")});
     if (!images.ok()) return OfUserFiles(images.status());
     ready.warnings = (*images)->warnings();
     absl::Status status = ReadTable((*images)->table(), ready.warnings);
@@ -128,9 +129,10 @@ absl::Status DatasetPrediction::ReadRows() {
     const absl::StatusOr<std::unique_ptr<MappedFile>> file =
         MappedFile::Open(spec_.data, MapUse::kStream);
     if (!file.ok()) return OfUserFiles(file.status());
-    const CsvFile data = {BaseName(spec_.data), (*file)->bytes()};
-    absl::Status status =
-        series_.has_value() ? ReadSeries(data, ready.warnings) : ReadTable(data, ready.warnings);
+    const auto text = TableText::Of((*file)->bytes(), BaseName(spec_.data), InAttempt(""));
+    absl::Status status = !text.ok()            ? OfUserFiles(text.status())
+                          : series_.has_value() ? ReadSeries((*text)->csv(), ready.warnings)
+                                                : ReadTable((*text)->csv(), ready.warnings);
     if (status.ok() && volume_.has_value()) status = ReadVolumes();
     if (const absl::Status unchanged = (*file)->CheckUnchanged(); !unchanged.ok()) {
       return OfUserFiles(unchanged);

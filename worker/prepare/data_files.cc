@@ -28,13 +28,13 @@ int ReaderThreads(size_t bytes) {
   return std::min(UsableCores(), static_cast<int>(useful));
 }
 
-// Returns the file's bytes or, for Parquet, the plug-in's output, which `made` holds.
-absl::StatusOr<absl::string_view> TextOf(const std::string& path, const MappedFile& file,
-                                         std::string& made) {
+// Returns the file's text or, for Parquet, that of the plug-in's output, which `made` holds.
+absl::StatusOr<std::unique_ptr<TableText>> TextOf(const std::string& path, const MappedFile& file,
+                                                  const std::string& scratch, std::string& made) {
   constexpr absl::Duration kMostTime = absl::Hours(1);  // the deadline comes earlier
-  if (!IsParquet(file.bytes())) return file.bytes();
+  if (!IsParquet(file.bytes())) return TableText::Of(file.bytes(), BaseName(path), scratch);
   ASSIGN_OR_RETURN(made, ParquetToCsv(path, file, kMostTime));
-  return absl::string_view(made);
+  return TableText::Of(made, BaseName(path), scratch);
 }
 
 }  // namespace
@@ -53,12 +53,12 @@ absl::StatusOr<std::unique_ptr<DataFiles>> DataFiles::Open(const PrepareSpec& sp
 
 absl::Status DataFiles::OpenTables(const PrepareSpec& spec) {
   ASSIGN_OR_RETURN(mapped_train_, MappedFile::Open(spec.train));
-  ASSIGN_OR_RETURN(const absl::string_view train, TextOf(spec.train, *mapped_train_, csv_train_));
-  train_ = {BaseName(spec.train), train};
+  ASSIGN_OR_RETURN(text_train_, TextOf(spec.train, *mapped_train_, spec.scratch, csv_train_));
+  train_ = text_train_->csv();
   if (spec.test.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(mapped_test_, MappedFile::Open(spec.test));
-  ASSIGN_OR_RETURN(const absl::string_view test, TextOf(spec.test, *mapped_test_, csv_test_));
-  test_ = {BaseName(spec.test), test};
+  ASSIGN_OR_RETURN(text_test_, TextOf(spec.test, *mapped_test_, spec.scratch, csv_test_));
+  test_ = text_test_->csv();
   if (test_.name == train_.name) {
     train_.name = spec.train;
     test_.name = spec.test;
@@ -80,6 +80,10 @@ std::string DataFiles::Key(const PrepareSpec& spec, absl::string_view tokenizer)
       std::string(spec.forecasting ? "history" : ""),
       Sha256Hex(train_.bytes),
       spec.test.empty() ? "no test" : Sha256Hex(test_.bytes)};
+  // A table keeps its warnings, so the same text in another encoding is another table.
+  for (const CsvFile* file : {&train_, &test_}) {
+    parts.insert(parts.end(), file->warnings.begin(), file->warnings.end());
+  }
   if (media_ != nullptr) parts.push_back(media_->content());
   if (!spec.text_columns.empty()) {
     parts.push_back(absl::StrCat("texts\n", absl::StrJoin(spec.text_columns, "\n")));

@@ -10,6 +10,7 @@
 
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/table_source.h"
+#include "common/data/table/table_text.h"
 #include "common/data/table/table_writer.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/prepare/row_media.h"
@@ -39,6 +40,7 @@ class DataFiles {
   std::unique_ptr<RowMedia> media_;
   std::unique_ptr<MappedFile> mapped_train_, mapped_test_;  // used if there are no media
   std::string csv_train_, csv_test_;                        // converted from Parquet tables
+  std::unique_ptr<TableText> text_train_, text_test_;       // unpacked and decoded
   CsvFile train_, test_;                                    // views of the members above
 };
 

@@ -135,6 +135,7 @@ absl::StatusOr<std::unique_ptr<ImageInput>> ImageMedia::OpenPart(const std::stri
   options.targets.insert(options.targets.end(), spec_.more_targets.begin(),
                          spec_.more_targets.end());
   options.threads = threads_;
+  options.scratch = spec_.scratch;
   return ImageInput::Open(path, std::move(options));
 }
 

@@ -435,8 +435,9 @@ void RunPrepare(const rank_protocol::Prepare& task, const Clock& clock, const Se
     const absl::Status checked = PrepareProgram(task, *program, send);
     return checked.ok() ? void() : Fail(task, checked, send);
   }
-  const absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
+  absl::StatusOr<PrepareSpec> spec = ParsePrepareSpec(task.spec_json);
   if (!spec.ok()) return Fail(task, spec.status(), send);
+  spec->scratch = absl::StrCat(task.state_dir, "/", CacheDir());
   absl::Status status;
   try {
     status = PrepareRun(task, *spec, clock, send).Run();

@@ -51,6 +51,7 @@ struct PrepareSpec {
   std::string script, script_sha256;    // a user's own model; empty: none
   std::string weights, weights_sha256;  // to start from (model.pretrained); empty: none
   std::optional<UserProgram> program;   // that trains the folds; none: traind does
+  std::string scratch;                  // not of the spec: a folder for scratch files
 };
 
 // Reads a resolved JobSpec as JSON with snake_case keys; the seed may be a number or

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/mapped_file.h"
+#include "common/data/table/table_text.h"
 #include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_set_writer.h"
 #include "worker/prepare/image_media.h"
@@ -52,6 +53,7 @@ class VolumeMedia final : public RowMedia {
     std::string root;      // folder of the manifest's paths
     std::string manifest;  // the memory behind `table`
     std::unique_ptr<MappedFile> file;
+    std::unique_ptr<TableText> text;
     CsvFile table;
   };
   static std::string CachePath(const std::string& state_dir, const std::string& key) {
@@ -92,8 +94,9 @@ absl::Status VolumeMedia::Open() {
 
 absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part& part) {
   ASSIGN_OR_RETURN(part.file, MappedFile::Open(path));
-  const std::string name = BaseName(path);
-  const absl::string_view bytes = part.file->bytes();
+  ASSIGN_OR_RETURN(part.text, TableText::Of(part.file->bytes(), BaseName(path), spec_.scratch));
+  const std::string name = part.text->csv().name;
+  const absl::string_view bytes = part.text->csv().bytes;
   part.root = path.substr(0, path.rfind('/'));
   ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(bytes, name));
   const auto find = [&header](const std::string& column) {
@@ -132,8 +135,7 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
       absl::StrAppend(&content_, digest.ok() ? digest->sha256 : "not there", "\n");
     }
   }
-  part.table.name = name;
-  part.table.bytes = part.manifest;
+  part.table = {name, part.manifest, part.text->csv().warnings};
   absl::StrAppend(&content_, "\n");
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
+#include "common/data/table/table_text.h"
 #include "common/job_rules/task_rules.h"
 #include "worker/program/fold_files.h"
 #include "worker/task/failure.h"
@@ -62,13 +63,15 @@ absl::StatusOr<std::unique_ptr<RowAnswers>> RowAnswers::Open(const rank_protocol
 
 absl::Status RowAnswers::WriteFiles(const std::string& dir) {
   ASSIGN_OR_RETURN(const auto train, MappedFile::Open(train_path_));
-  const UserFile training = {NameOf(train_path_), train->bytes()};
+  ASSIGN_OR_RETURN(const auto train_text, TableText::Of(train->bytes(), NameOf(train_path_), dir));
+  const UserFile training = {train_text->csv().name, train_text->csv().bytes};
   absl::StatusOr<std::vector<std::string>> ids = WriteFoldFiles(training, *table_, rows_, dir);
   if (!ids.ok()) return OfUser(ids.status());
   validation_.ids = DifferentIds(*std::move(ids));
   if (test_path_.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto test, MappedFile::Open(test_path_));
-  return OfUser(WriteTestFile({NameOf(test_path_), test->bytes()}, *table_, dir));
+  ASSIGN_OR_RETURN(const auto test_text, TableText::Of(test->bytes(), NameOf(test_path_), dir));
+  return OfUser(WriteTestFile({test_text->csv().name, test_text->csv().bytes}, *table_, dir));
 }
 
 std::vector<std::string> RowAnswers::Variables(const std::string& dir) const {

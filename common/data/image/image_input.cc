@@ -13,6 +13,8 @@
 #include "common/data/table/array_file.h"
 #include "common/data/table/csv.h"
 #include "common/data/table/mapped_file.h"
+#include "common/data/table/packed_table.h"
+#include "common/data/table/table_text.h"
 
 namespace traind {
 namespace {
@@ -43,10 +45,12 @@ class ImageFiles final : public ImageInput {
     warnings_ = std::move(folder.warnings);
     return absl::OkStatus();
   }
-  void SetTable(const std::string& path, std::unique_ptr<MappedFile> file) {
+  absl::Status SetTable(const std::string& path, std::unique_ptr<MappedFile> file) {
     file_ = std::move(file);
     root_ = path.substr(0, path.rfind('/'));
-    table_ = {BaseName(path), file_->bytes()};
+    ASSIGN_OR_RETURN(text_, TableText::Of(file_->bytes(), BaseName(path), options_.scratch));
+    table_ = text_->csv();
+    return absl::OkStatus();
   }
 
   CsvFile table() const override { return table_; }
@@ -71,6 +75,7 @@ class ImageFiles final : public ImageInput {
   std::string root_;      // folder that the paths are relative to
   std::string manifest_;  // for a folder of images
   std::unique_ptr<MappedFile> file_;
+  std::unique_ptr<TableText> text_;
   CsvFile table_;
 };
 
@@ -115,9 +120,10 @@ absl::StatusOr<std::unique_ptr<ImageInput>> ImageInput::Open(const std::string& 
     return std::unique_ptr<ImageInput>(std::move(files));
   }
   ASSIGN_OR_RETURN(auto file, MappedFile::Open(path, MapUse::kStream));
-  if (IsArrayFile(file->bytes())) return OpenImageArrays(path, std::move(options));
+  if (IsArrayFile(file->bytes()) && !IsPackedTable(file->bytes()))
+    return OpenImageArrays(path, std::move(options));
   RETURN_IF_ERROR(NoLabels(options));
-  files->SetTable(path, std::move(file));
+  RETURN_IF_ERROR(files->SetTable(path, std::move(file)));
   return std::unique_ptr<ImageInput>(std::move(files));
 }
 

@@ -25,6 +25,7 @@ struct ImageInputOptions {
   // Column names for the labels; folders of classes use only the first.
   std::vector<std::string> targets;
   int threads = 1;
+  std::string scratch = {};  // a folder for scratch files
 };
 
 // The result of reading some images.

@@ -263,6 +263,7 @@ std::string CsvField(absl::string_view text) {
 char DelimiterOf(absl::string_view bytes, absl::string_view name) {
   absl::ConsumePrefix(&bytes, kUtf8Mark);
   if (SeparatorLine(bytes) > 0) return bytes[kSeparator.size()];
+  if (absl::EndsWithIgnoreCase(name, ".gz")) name.remove_suffix(3);
   if (absl::EndsWithIgnoreCase(name, ".tsv") || absl::EndsWithIgnoreCase(name, ".tab")) {
     return '\t';
   }
@@ -280,7 +281,7 @@ absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
                                                        const std::string& name) {
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, ": the file is empty"));
   RETURN_IF_ERROR(RefuseOtherFormats(bytes, name));
-  if (absl::StartsWith(bytes, "PAR1")) {
+  if (IsParquet(bytes)) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": this is a Parquet table, not CSV"));
   }
   CsvReader reader(bytes, name, DelimiterOf(bytes, name));

@@ -104,8 +104,8 @@ class CsvReader {
 std::string CsvField(absl::string_view text);
 
 // Returns the delimiter of a file: that of a first line `sep=;`; a tab if its name ends with .tsv
-// or .tab; else the first one of comma, tab and semicolon that its first line contains; else a
-// comma.
+// or .tab (before .gz); else the first one of comma, tab and semicolon that its first line
+// contains; else a comma.
 char DelimiterOf(absl::string_view bytes, absl::string_view name);
 
 // The name given to a column without one: "unnamed: 0", counted from 0.

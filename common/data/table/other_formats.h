@@ -10,8 +10,13 @@
 
 namespace traind {
 
-// Refuses by its first bytes a file in UTF-16, one that gzip has compressed, and a spreadsheet
-// (.xlsx, .ods, .xls). InvalidArgument names the file and what to do.
+// Whether the first bytes are those of a spreadsheet (.xlsx, .ods, .xls).
+bool IsSpreadsheet(absl::string_view bytes);
+
+bool IsParquet(absl::string_view bytes);
+
+// Refuses by its first bytes a file in UTF-16, one that gzip has compressed, and a spreadsheet.
+// InvalidArgument names the file and what to do.
 absl::Status RefuseOtherFormats(absl::string_view bytes, absl::string_view name);
 
 }  // namespace traind

@@ -1,6 +1,5 @@
 #include "common/data/table/parquet.h"
 
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 #include <pwd.h>
@@ -28,8 +27,6 @@ std::string Plugin() {
 }
 
 }  // namespace
-
-bool IsParquet(absl::string_view bytes) { return absl::StartsWith(bytes, "PAR1"); }
 
 absl::Status CheckParquetPlugin() {
   if (access(Plugin().c_str(), X_OK) == 0) return absl::OkStatus();

@@ -12,8 +12,6 @@
 
 namespace traind {
 
-bool IsParquet(absl::string_view bytes);
-
 // FailedPrecondition: the plug-in is not installed; the message says how to install it.
 absl::Status CheckParquetPlugin();
 

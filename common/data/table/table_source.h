@@ -1,19 +1,13 @@
 // The inputs from which a table is made.
 #pragma once
 
-#include <absl/strings/string_view.h>
-
 #include <string>
 #include <vector>
 
+#include "common/data/table/csv_file.h"
 #include "common/data/table/table.h"
 
 namespace traind {
-
-struct CsvFile {
-  std::string name;         // what errors call it
-  absl::string_view bytes;  // all of it; kept by the caller
-};
 
 struct TableSource {
   CsvFile train;

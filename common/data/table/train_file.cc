@@ -16,6 +16,7 @@
 namespace traind {
 
 absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>& warnings) {
+  warnings.insert(warnings.end(), file.warnings.begin(), file.warnings.end());
   text_.name = file.name;
   text_.bytes = file.bytes;
   if (IsArrayFile(file.bytes)) {
@@ -42,7 +43,9 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
                                     NameColumns(unnamed)));
   }
   if (text_.arrays != nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckCsvText(text_.bytes, file.name, text_.delimiter, names()));
+  if (!file.checked) {
+    RETURN_IF_ERROR(CheckCsvText(text_.bytes, file.name, text_.delimiter, names()));
+  }
   CsvReader reader(text_.bytes, file.name, text_.delimiter);
   RETURN_IF_ERROR(reader.Next().status());
   text_.first = reader.place();

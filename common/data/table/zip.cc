@@ -147,6 +147,19 @@ bool Inflate(absl::string_view packed, std::string& out) {
 
 }  // namespace
 
+LocalZipHeader ReadLocalZipHeader(absl::string_view bytes) {
+  LocalZipHeader header;
+  if (bytes.size() < kLocalHeaderBytes || Load<uint32_t>(bytes, 0) != kLocalHeader) return header;
+  const auto name_size = Load<uint16_t>(bytes, 26);
+  header.begin = kLocalHeaderBytes + uint64_t{name_size} + Load<uint16_t>(bytes, 28);
+  if (header.begin > bytes.size()) return header;
+  header.name = std::string(bytes.substr(kLocalHeaderBytes, name_size));
+  header.encrypted = (Load<uint16_t>(bytes, 6) & 1) != 0;
+  header.method = Load<uint16_t>(bytes, 8);
+  header.packed = Load<uint32_t>(bytes, 18);
+  return header;
+}
+
 absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::string_view bytes, absl::string_view name) {
   const std::optional<size_t> end = FindDirectoryEnd(bytes);
   if (!end) return Damaged(name, "it is cut: its directory is missing");

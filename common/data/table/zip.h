@@ -18,6 +18,16 @@ struct ZipMember {
   uint32_t crc32 = 0;
 };
 
+// What precedes a member's bytes. Archives that are written as a stream leave `packed` at 0.
+struct LocalZipHeader {
+  std::string name;     // empty: the bytes do not begin with a whole header
+  uint64_t begin = 0;   // where the member's bytes begin
+  uint64_t packed = 0;  // their number
+  uint16_t method = 0;  // 0: stored, 8: deflated
+  bool encrypted = false;
+};
+LocalZipHeader ReadLocalZipHeader(absl::string_view bytes);
+
 // Reads the directory at the archive's end. `name` is what errors call the file. InvalidArgument:
 // the archive is cut, encrypted, split into volumes, compressed by another method than deflate, or
 // its sizes contradict the file.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/base/durable_file.h"
+#include "tests/common/data/table/packed_bytes.h"
 
 namespace traind {
 namespace {
@@ -104,6 +105,38 @@ TEST_F(DataFilesTest, AFirstPartThatIsNoTableIsNamedWithItsPlace) {
   const absl::Status ragged = Look(Write("data/ragged.csv", "x,y\n1,2\n3\n"));
   EXPECT_THAT(std::string(ragged.message()), HasSubstr("row 2"));
   EXPECT_THAT(std::string(ragged.message()), HasSubstr("ragged.csv"));
+}
+
+TEST_F(DataFilesTest, APackedOrEncodedTableIsLookedAtAsItsText) {
+  const std::string table =
+      "stra\xdf"
+      "e,y\nK\xf6nigsallee,2\n";
+  for (const std::string& path :
+       {Write("data/a.csv", table), Write("data/a.csv.gz", testing_table::Gzip(table)),
+        Write("data/a.zip", testing_table::Zip({{"a.csv", table}}))}) {
+    const auto file = files_->Look(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ((*file)->header, (std::vector<std::string>{"straße", "y"}));
+    EXPECT_NEAR(static_cast<double>((*file)->bytes), 27, 1) << path;
+    EXPECT_FALSE((*file)->arrays);
+    EXPECT_EQ(files_->ReadTableStart(path)->text, "straße,y\nKönigsallee,2\n");
+  }
+  const std::string gzip = testing_table::Gzip(table);
+  EXPECT_EQ(Look(Write("data/cut.csv.gz", gzip.substr(0, 30))).message(),
+            "cut.csv.gz: the file is cut: its packed data do not end");
+  EXPECT_EQ(
+      Look(Write("data/other.csv", "x,y\n1,2\n\x81\xfc,3\n")).message(),
+      "other.csv: row 2 (line 3), column 'x': byte 0x81 is not UTF-8; save the file as UTF-8");
+}
+
+TEST_F(DataFilesTest, ACharacterAtTheEndOfTheFirstMebibyteMayBeCut) {
+  std::string big = "x,y\n";
+  while (big.size() < (1 << 20) + 10) big += "\xe2\x82\xac,2\n";
+  const auto file = files_->Look(Write("data/big.csv", big));
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const char* shift : {"a", "ab"}) {
+    EXPECT_EQ(Look(Write("data/big.csv", absl::StrCat(shift, big))), absl::OkStatus());
+  }
 }
 
 TEST_F(DataFilesTest, OnlyTheFirstMebibyteIsLookedAt) {

@@ -23,6 +23,7 @@
 #include "common/data/text/tokenizer.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
+#include "tests/common/data/table/packed_bytes.h"
 #include "worker/prepare/prepare_spec.h"
 #include "worker/rank_protocol/line_channel.h"
 
@@ -37,7 +38,10 @@ using rank_protocol::Finished;
 using rank_protocol::FloorReady;
 using rank_protocol::FromProcess;
 using rank_protocol::TableReady;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class PrepareTest : public ::testing::Test {
@@ -354,6 +358,37 @@ TEST_F(PrepareTest, BadDataIsNamedByItsPlace) {
   EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
   EXPECT_THAT(failed.message, HasSubstr("train.csv: No such file"));
   EXPECT_FALSE(fs::exists(InState(JobDir("j")))) << "no file is left";
+}
+
+TEST_F(PrepareTest, FilesMayBePackedAndInOtherEncodings) {
+  std::string train = "a,b,y\n", test("\xff\xfe", 2);
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&train, i % 20, ",K\xf6ln,", i % 20 < 8 ? "gr\xfcn" : "blau", "\n");
+  }
+  for (const char c : std::string("a,b\n3,u\n15,u\n")) test += {c, '\0'};
+  Put("train.csv.gz", testing_table::Gzip(train));
+  Put("test.csv", test);
+  nlohmann::json spec = Spec();
+  spec["data"]["train"] = dir_ + "/train.csv.gz";
+  const auto messages = Run(spec);
+  ASSERT_THAT(messages, SizeIs(4));
+  const auto& table = std::get<TableReady>(messages[0]);
+  EXPECT_EQ(table.train_rows, 200);
+  EXPECT_EQ(table.test_rows, 2);
+  EXPECT_THAT(
+      table.warnings,
+      AllOf(Contains("train.csv.gz: the file is not UTF-8; it is read as Windows-1252, such "
+                     "as 'Köln' (line 2)"),
+            Contains("test.csv: the file is read as UTF-16")));
+  EXPECT_THAT(*ReadFile(InState(CurrentLink("j")) + "/predictions.csv"), HasSubstr("p_grün"));
+  // The same text in UTF-8 has no such warnings, so it is another table.
+  Put("test.csv", "a,b\n3,u\n15,u\n");
+  const auto plain = Run(spec);
+  EXPECT_THAT(std::get<TableReady>(plain[0]).warnings, Not(Contains(HasSubstr("UTF-16"))));
+  Put("train.csv.gz", testing_table::Gzip(train).substr(0, 100));
+  const Failed failed = MustFail(spec);
+  EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
+  EXPECT_EQ(failed.message, "train.csv.gz: the file is cut: its packed data do not end");
 }
 
 TEST_F(PrepareTest, TooFewRowsForTheFoldsIsADataError) {
