@@ -98,7 +98,9 @@ absl::StatusOr<Sample> LookAt(const std::string& path) {
   sample.whole = start.whole;
   // The last line of a part may be cut.
   if (!sample.whole) text.resize(text.rfind('\n') + 1);
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, start.name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header,
+                   ReadCsvHeader(text, start.name, &repeated));
   for (const std::string& name : header) sample.columns.emplace_back().name = name;
   const char delimiter = DelimiterOf(text, start.name);
   const auto points = WithDecimalPoints(text, delimiter);

@@ -134,7 +134,8 @@ absl::Status AddRows(std::string bytes, const std::string& name, const std::stri
   if (!start.whole)
     return absl::InvalidArgumentError("more than 1 MiB of rows; predict them as a file: --data");
   const std::string& text = start.text;
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(text, name, &repeated));
   const auto files =
       static_cast<size_t>(std::find(header.begin(), header.end(), files_column) - header.begin());
   if (!files_column.empty() && files == header.size()) {

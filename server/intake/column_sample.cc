@@ -53,7 +53,8 @@ class Collector {
 
 absl::StatusOr<ColumnSample> SampleColumn(absl::string_view bytes, const std::string& name,
                                           const std::string& column) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(bytes, name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(bytes, name, &repeated));
   const auto at = static_cast<size_t>(absl::c_find(header, column) - header.begin());
   if (at == header.size()) {
     return absl::NotFoundError(absl::StrCat(name, " has no column '", column, "'"));

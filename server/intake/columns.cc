@@ -27,6 +27,10 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
                 const DataFile* test, Mistakes& mistakes) {
   const auto require = [&](const DataFile& file, absl::string_view which, absl::string_view field,
                            const std::string& column) {
+    if (absl::c_linear_search(file.repeated, column)) {
+      mistakes.Add(
+          field, absl::StrCat("several columns of the ", which, " file are called '", column, "'"));
+    }
     if (column.empty() || absl::c_linear_search(file.header, column)) return;
     mistakes.Add(field, MissingColumn(which, column, file.header));
   };
@@ -43,10 +47,18 @@ void CheckNamed(const v1::DataSpec& data, const NamedColumns& named, const DataF
   for (const std::string& column : data.text().columns()) {
     require(train, "training", "data.text.columns", column);
   }
+  if (absl::c_linear_search(train.header, data.id())) {
+    require(train, "training", "data.id", data.id());
+  }
   require(train, "training", "data.image.column", data.image().column());
   require(train, "training", "data.volume.image", data.volume().image());
   require(train, "training", "data.volume.mask", data.volume().mask());
   if (test == nullptr) return;
+  for (const std::string& target : named.targets) {
+    if (absl::c_linear_search(test->header, target)) {
+      require(*test, "test", "data.target", target);
+    }
+  }
   require(*test, "test", "data.image.column", data.image().column());
   require(*test, "test", "data.volume.image", data.volume().image());
   require(*test, "test", "data.id", data.id());

@@ -198,6 +198,7 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
   file->path = resolved;
   file->bytes = static_cast<int64_t>(static_cast<double>(bytes) * start.growth);
   file->header = std::move(sample.header);
+  file->repeated = std::move(sample.repeated);
   return file;
 }
 

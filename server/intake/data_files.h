@@ -24,10 +24,11 @@ struct DataFile {
   std::string path;   // links resolved
   int64_t bytes = 0;  // of a packed or encoded table: about so many when it is unpacked and decoded
   std::vector<std::string> header;
-  bool arrays = false;   // NPY, NPZ or Parquet: header is empty
-  bool parquet = false;  // Parquet; its plug-in is installed
-  bool folder = false;   // header is empty, bytes is 0
-  std::string first;     // for arrays: the first bytes, which tell their shape
+  std::vector<std::string> repeated;  // names of several columns of the file (ReadCsvHeader)
+  bool arrays = false;                // NPY, NPZ or Parquet: header is empty
+  bool parquet = false;               // Parquet; its plug-in is installed
+  bool folder = false;                // header is empty, bytes is 0
+  std::string first;                  // for arrays: the first bytes, which tell their shape
 };
 
 // Returns "'a', 'b', 'c', 'd', 'e' and 7 more".

@@ -98,7 +98,8 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
   const std::string name = part.text->csv().name;
   const absl::string_view bytes = part.text->csv().bytes;
   part.root = path.substr(0, path.rfind('/'));
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(bytes, name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(bytes, name, &repeated));
   const auto find = [&header](const std::string& column) {
     return static_cast<size_t>(std::find(header.begin(), header.end(), column) - header.begin());
   };

@@ -161,7 +161,9 @@ absl::StatusOr<std::vector<std::string>> WriteFoldFiles(const UserFile& file, co
                                                         const std::string& dir) {
   WholeFile train(absl::StrCat(dir, "/", kTrainCsv)), valid(absl::StrCat(dir, "/", kValidCsv));
   const std::vector<WholeFile*> places = Places(table, rows, train, valid);
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(file.bytes, file.name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header,
+                   ReadCsvHeader(file.bytes, file.name, &repeated));
   const ptrdiff_t target = FindColumn(header, table.schema().target);
   const ptrdiff_t id = FindColumn(header, table.schema().id);
   if (target == kNone) return Changed(file);
@@ -192,7 +194,9 @@ absl::StatusOr<std::vector<std::string>> WriteFoldFiles(const UserFile& file, co
 
 absl::Status WriteTestFile(const UserFile& file, const Table& table, const std::string& dir) {
   WholeFile test(absl::StrCat(dir, "/", kTestCsv));
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(file.bytes, file.name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header,
+                   ReadCsvHeader(file.bytes, file.name, &repeated));
   const ptrdiff_t target = FindColumn(header, table.schema().target);
   RowReader reader(file);
   int64_t rows = -1;  // the header is none

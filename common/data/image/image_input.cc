@@ -81,7 +81,9 @@ class ImageFiles final : public ImageInput {
 
 absl::StatusOr<std::string> ImageFiles::Digest() const {
   const std::string& column = options_.fields.column;
-  ASSIGN_OR_RETURN(const std::vector<std::string> header, ReadCsvHeader(table_.bytes, table_.name));
+  std::vector<std::string> repeated;
+  ASSIGN_OR_RETURN(const std::vector<std::string> header,
+                   ReadCsvHeader(table_.bytes, table_.name, &repeated));
   const auto found = std::find(header.begin(), header.end(), column);
   if (found == header.end()) {
     return absl::InvalidArgumentError(

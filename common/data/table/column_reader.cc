@@ -57,11 +57,13 @@ void StrayTexts::Add(BadValue text) {
 }
 
 std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
-                              const StrayTexts& texts) {
-  std::string warning = absl::StrCat(
-      file, ": column '", column, "': ", texts.count, " of ", texts.numbers + texts.count,
-      texts.count == 1 ? " values is not a number and counts" : " values are not numbers and count",
-      " as missing: ");
+                              const StrayTexts& texts, absl::string_view kind) {
+  std::string warning =
+      absl::StrCat(file, ": column '", column, "': ", texts.count, " of ",
+                   texts.numbers + texts.count, " values ",
+                   texts.count == 1 ? absl::StrCat("is not a ", kind, " and counts")
+                                    : absl::StrCat("are not ", kind, "s and count"),
+                   " as missing: ");
   for (size_t i = 0; i < texts.first.size(); ++i) {
     const BadValue& text = texts.first[i];
     absl::StrAppend(&warning, i == 0 ? "'" : ", '", text.text, "' (row ", text.row, ", line ",
@@ -139,6 +141,8 @@ void TimeColumn::Clear() {
   number_ = BadValue();
   date_ = BadValue();
   written_ = BadValue();
+  either_ = true;
+  differs_ = false;
 }
 
 void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t count,
@@ -157,6 +161,9 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
     } else if (ParseTime(text, order_, value)) {
       first = &date_;
       written = written_.row == 0;
+      double other = value;
+      either_ = either_ && ParseTime(text, OtherOrder(order_), other);
+      differs_ |= either_ && other != value;
     } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingValue(text)) {
       first = &text_;
     }
@@ -178,6 +185,8 @@ void TimeColumn::Append(const TimeColumn& next, int64_t lines) {
   move(next.number_, number_);
   move(next.date_, date_);
   move(next.written_, written_);
+  either_ &= next.either_;
+  differs_ |= next.differs_;
   values_.insert(values_.end(), next.values_.begin(), next.values_.end());
 }
 

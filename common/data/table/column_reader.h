@@ -22,22 +22,22 @@ struct BadValue {
   std::string text;
 };
 
-// Texts among the numbers of a column. While they are few, they count as missing values.
+// Texts among the numbers or dates of a column. While they are few, they count as missing values.
 // Threads: confined to one.
 struct StrayTexts {
-  int64_t numbers = 0;          // values that are numbers
-  int64_t count = 0;            // values that are neither numbers nor missing
+  int64_t numbers = 0;          // values that are numbers, or dates
+  int64_t count = 0;            // values that are neither such nor missing
   std::vector<BadValue> first;  // the first few of them
 
   void Add(BadValue text);
-  // Whether at least 95 % of the values that are not missing are numbers.
+  // Whether at least 95 % of the values that are not missing are numbers, or dates.
   bool Few() const { return count * 20 <= numbers + count; }
 };
 
 // Returns "FILE: column 'C': 2 of 314 values are not numbers and count as missing: 'n.a.' (row 17,
-// line 18), ...".
+// line 18), ...". kind: "number", or "date".
 std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
-                              const StrayTexts& texts);
+                              const StrayTexts& texts, absl::string_view kind = "number");
 
 // The numbers of a column. A value that is not a number is recorded and counts as missing.
 // Threads: confined to one.
@@ -84,6 +84,8 @@ class TimeColumn {
   std::vector<double>& values() { return values_; }
   const std::vector<double>& values() const { return values_; }
   DateOrder order() const { return order_; }
+  // Whether all dates are dates in the other order, too, and some of them other ones.
+  bool open() const { return either_ && differs_; }
   // The first value that is neither a date nor a number, the first number, the first date, and the
   // first date that is not ISO 8601.
   const BadValue& text() const { return text_; }
@@ -95,6 +97,7 @@ class TimeColumn {
   DateOrder order_;
   std::vector<double> values_;
   BadValue text_, number_, date_, written_;
+  bool either_ = true, differs_ = false;
 };
 
 // Distinct values, numbered in the order of their first appearance.

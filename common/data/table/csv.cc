@@ -10,6 +10,7 @@
 #endif
 
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -277,8 +278,33 @@ char DelimiterOf(absl::string_view bytes, absl::string_view name) {
 
 std::string UnnamedColumn(size_t column) { return absl::StrCat("unnamed: ", column); }
 
+namespace {
+
+// Gives other names to the columns whose name a column before them has.
+void RenameRepeated(std::vector<std::string>& header, std::vector<std::string>& repeated) {
+  std::set<std::string> names(header.begin(), header.end()), seen;
+  std::map<std::string, int> counts;
+  for (std::string& column : header) {
+    if (seen.insert(column).second) continue;
+    int& count = counts[column];
+    if (count == 0) repeated.push_back(column);
+    std::string other;
+    do {
+      other = absl::StrCat(column, ".", ++count);
+    } while (!names.insert(other).second);
+    column = other;
+  }
+}
+
+}  // namespace
+
+absl::Status RepeatedColumn(const std::string& name, absl::string_view column) {
+  return absl::InvalidArgumentError(absl::StrCat(name, ": two columns are called '", column, "'"));
+}
+
 absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
-                                                       const std::string& name) {
+                                                       const std::string& name,
+                                                       std::vector<std::string>* repeated) {
   if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, ": the file is empty"));
   RETURN_IF_ERROR(RefuseOtherFormats(bytes, name));
   if (IsParquet(bytes)) {
@@ -298,12 +324,10 @@ absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
       }
     }
     const std::string column = field.empty() ? UnnamedColumn(header.size()) : std::string(field);
-    if (!seen.insert(column).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": two columns are called '", column, "'"));
-    }
+    if (!seen.insert(column).second && repeated == nullptr) return RepeatedColumn(name, column);
     header.push_back(column);
   }
+  if (repeated != nullptr) RenameRepeated(header, *repeated);
   return header;
 }
 
@@ -322,7 +346,7 @@ absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_fil
                                          const std::string& name) {
   CsvSample sample;
   sample.whole_file = whole_file;
-  ASSIGN_OR_RETURN(sample.header, ReadCsvHeader(bytes, name));
+  ASSIGN_OR_RETURN(sample.header, ReadCsvHeader(bytes, name, &sample.repeated));
   CsvReader reader(bytes, name, DelimiterOf(bytes, name));
   RETURN_IF_ERROR(reader.Next().status());
   while (true) {

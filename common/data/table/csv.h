@@ -111,15 +111,20 @@ char DelimiterOf(absl::string_view bytes, absl::string_view name);
 // The name given to a column without one: "unnamed: 0", counted from 0.
 std::string UnnamedColumn(size_t column);
 
-// Reads and checks the header row. InvalidArgument: an empty file, a missing header, or a repeated
-// name.
-absl::StatusOr<std::vector<std::string>> ReadCsvHeader(absl::string_view bytes,
-                                                       const std::string& name);
+// Reads and checks the header row. With `repeated`, names that more than one column has are
+// appended there, once each; the columns after the first are called `x.1`, `x.2`, ... as in pandas.
+// InvalidArgument: an empty file, a missing header, or, without `repeated`, such a name.
+absl::StatusOr<std::vector<std::string>> ReadCsvHeader(
+    absl::string_view bytes, const std::string& name, std::vector<std::string>* repeated = nullptr);
+
+// The error for a column of which there must be only one.
+absl::Status RepeatedColumn(const std::string& name, absl::string_view column);
 
 // The result of examining the beginning of a file.
 struct CsvSample {
   std::vector<std::string> header;
-  int64_t rows = 0;  // data rows examined
+  std::vector<std::string> repeated;  // as of ReadCsvHeader
+  int64_t rows = 0;                   // data rows examined
   bool whole_file = false;
 };
 

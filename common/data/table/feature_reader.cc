@@ -67,18 +67,23 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
     const size_t begin = numbers.size();
     numbers.resize(begin + block.rows());
     ReadNumbers(fields[f], field, columns, block.rows(), numbers.data() + begin);
-    const bool tolerant = strays != nullptr && fields[f].date_part < 0;
+    const bool date = fields[f].date_part >= 0;
+    // The parts of a date have the same texts.
+    const bool counted = strays != nullptr && !(date && f > 0 && fields[f - 1].date_part >= 0 &&
+                                                fields[f - 1].column == fields[f].column);
     for (size_t i = 0; i < first_bad; ++i) {
       const absl::string_view text = field[i * columns];
       if (!std::isnan(numbers[begin + i])) {
-        if (tolerant) ++(*strays)[f].numbers;
+        if (counted) ++(*strays)[f].numbers;
         continue;
       }
       if (IsMissingValue(text)) continue;
       const int64_t row = place.before + static_cast<int64_t>(i) + 1;
       float ignored;
-      if (tolerant && ParseNumber(text, ignored) == NumberKind::kText) {
-        (*strays)[f].Add({row, block.lines()[i], std::string(text.substr(0, 64))});
+      if (strays != nullptr && (date || ParseNumber(text, ignored) == NumberKind::kText)) {
+        if (counted) {
+          (*strays)[f].Add({row, block.lines()[i], std::string(text.substr(0, 64))});
+        }
         continue;
       }
       first_bad = i;
@@ -97,7 +102,8 @@ absl::Status CheckStrayTexts(const std::vector<FeatureField>& fields, const Feat
     if (strays[f].count == 0) continue;
     const BadValue& first = strays[f].first.front();
     if (strays[f].Few()) {
-      warnings.push_back(StrayTextsWarning(place.file, fields[f].name, strays[f]));
+      warnings.push_back(StrayTextsWarning(place.file, fields[f].name, strays[f],
+                                           fields[f].date_part >= 0 ? "date" : "number"));
     } else if (first_bad == nullptr || first.row < first_bad->row) {
       first_bad = &first;
       bad_field = f;

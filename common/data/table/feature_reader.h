@@ -37,8 +37,8 @@ struct FeaturePlace {
 
 // Appends the values of a block to each feature. InvalidArgument: text or a value that is not
 // finite in a numeric column, or something else than a date in a date column; the error names the
-// first such row. With `strays`, texts in numeric columns are counted there, by field, and become
-// missing values.
+// first such row. With `strays`, texts in columns of numbers and of dates are counted there, by the
+// column's first field, and become missing values.
 absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRows& block,
                             size_t columns, const FeaturePlace& place,
                             std::vector<ColumnRows>& rows,

@@ -225,8 +225,7 @@ void FileColumns::PlanNextPass(size_t i) {
   if (column.use == ColumnUse::kNumbers) {
     if (!column.fixed && !column.values.numbers.texts().Few()) column.again = ColumnUse::kText;
   } else if (column.use == ColumnUse::kTimes && (times.text().row > 0 || times.number().row > 0)) {
-    const DateOrder other =
-        times.order() == DateOrder::kMonthFirst ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
+    const DateOrder other = OtherOrder(times.order());
     double ignored;
     if (!column.turned && ParseTime(times.text().text, other, ignored)) {
       column.turned = true;
@@ -269,10 +268,26 @@ absl::Status FileColumns::Read(const CsvText& file, int threads,
       if (column.use == ColumnUse::kText) column.values.codes.reserve(static_cast<size_t>(rows_));
     }
     if (!any) break;
-    rows_ = 0;
-    RETURN_IF_ERROR(ReadParts(file, threads, uses, [] { return absl::OkStatus(); }));
+    RETURN_IF_ERROR(ReadAgain(file, threads, uses));
   }
   return absl::OkStatus();
+}
+
+absl::Status FileColumns::ReadAgain(const CsvText& file, int threads,
+                                    const std::vector<ColumnUse>& uses) {
+  rows_ = 0;
+  return ReadParts(file, threads, uses, [] { return absl::OkStatus(); });
+}
+
+absl::Status FileColumns::Turn(const CsvText& file, int threads,
+                               const std::vector<size_t>& columns) {
+  std::vector<ColumnUse> uses(columns_.size(), ColumnUse::kSkipped);
+  for (const size_t i : columns) {
+    uses[i] = ColumnUse::kTimes;
+    TimeColumn& times = columns_[i].values.times;
+    times = TimeColumn(OtherOrder(times.order()));
+  }
+  return ReadAgain(file, threads, uses);
 }
 
 }  // namespace traind

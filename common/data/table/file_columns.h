@@ -96,6 +96,8 @@ class FileColumns {
   // are added, and its error is returned; its errors come before those of later rows.
   // InvalidArgument: there is no row, or CsvReader::NextRows fails.
   absl::Status Read(const CsvText& file, int threads, const std::function<absl::Status()>& check);
+  // Reads columns of times again, with the other order of day and month. REQUIRES: Read was called.
+  absl::Status Turn(const CsvText& file, int threads, const std::vector<size_t>& columns);
 
  private:
   struct FileColumn {
@@ -116,6 +118,7 @@ class FileColumns {
   absl::StatusOr<size_t> Look(const CsvText& file);
   absl::Status ReadParts(const CsvText& file, int threads, const std::vector<ColumnUse>& uses,
                          const std::function<absl::Status()>& check);
+  absl::Status ReadAgain(const CsvText& file, int threads, const std::vector<ColumnUse>& uses);
   void EmptyPart(Part& part) const;
   static void ParseBlock(const std::vector<ColumnUse>& uses, Part& part);
   absl::Status ReadArrays(const CsvText& file, const std::vector<ColumnUse>& uses,

@@ -11,6 +11,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/base/write_all.h"
 
 namespace traind {
 
@@ -42,13 +43,7 @@ absl::Status ScratchFile::Append(absl::string_view bytes) {
         absl::StrCat("more than half of the free disk space below ", dir_, " would be taken"));
   }
   written_ += bytes.size();
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd_, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, absl::StrCat("cannot write below ", dir_));
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return absl::OkStatus();
+  return WriteAll(fd_, bytes, absl::StrCat("a scratch file below ", dir_));
 }
 
 absl::StatusOr<absl::string_view> ScratchFile::Map() {

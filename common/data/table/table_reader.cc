@@ -45,11 +45,16 @@ absl::StatusOr<TableRows> ReadTable(const TableSource& source) {
   TableRows rows;
   TrainFile train(source);
   RETURN_IF_ERROR(train.Read(rows.schema.warnings));
+  TestFile test(source, train);
+  const bool has_test = !source.test.name.empty();
+  const absl::Status opened = has_test ? test.Open() : absl::OkStatus();
+  if (has_test && opened.ok()) RETURN_IF_ERROR(train.TurnDates(test.DatesToTurn()));
   RETURN_IF_ERROR(train.Finish(rows));
+  RETURN_IF_ERROR(opened);
   rows.test.resize(rows.schema.features.size());
   rows.more_test_targets.resize(rows.schema.more_targets.size());
   rows.test_texts.resize(rows.schema.text_columns.size());
-  if (!source.test.name.empty()) RETURN_IF_ERROR(TestFile(source, train).Read(rows));
+  if (has_test) RETURN_IF_ERROR(test.Read(rows));
   return rows;
 }
 

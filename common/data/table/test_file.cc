@@ -38,6 +38,9 @@ absl::Status TestFile::MatchColumns(TableRows& rows) {
   bool all_targets = true;
   for (const TargetColumn& target : train_.targets()) {
     target_at_.push_back(header_.Find(target.name()));
+    if (target_at_.back() != kAbsent) {
+      RETURN_IF_ERROR(header_.Require(target.name(), "the target").status());
+    }
     all_targets &= target_at_.back() != kAbsent;
     targets_.emplace_back(file, target);
   }
@@ -174,9 +177,48 @@ void TestFile::WarnOfDoubledIds(TableRows& rows) const {
                    doubled == 1 ? " id repeats" : " ids repeat", " an earlier one: ", example));
 }
 
+absl::Status TestFile::Open() { return header_.Read(source_.test, header_warnings_); }
+
+std::vector<std::string> TestFile::DatesToTurn() const {
+  // How many rows are a date only in the order of the training file, or only in the other one.
+  struct Open {
+    std::string name;
+    size_t at;
+    DateOrder order;
+    int64_t as_read = 0, turned = 0;
+  };
+  std::vector<Open> dates;
+  for (const std::string& name : train_.OpenDates()) {
+    const ptrdiff_t at = header_.Find(name);
+    if (at != kAbsent) dates.push_back({name, static_cast<size_t>(at), train_.DateOrderOf(name)});
+  }
+  std::vector<std::string> names;
+  if (dates.empty()) return names;
+  const size_t columns = header_.names().size();
+  // What is wrong with the file is reported when it is read as a whole.
+  ForEachBlock(header_.text(), columns, [&](const CsvRows& block) {
+    for (Open& column : dates) {
+      for (size_t i = 0; i < block.rows(); ++i) {
+        const absl::string_view text = block.fields()[i * columns + column.at];
+        double ignored;
+        const bool as_read = ParseTime(text, column.order, ignored);
+        const bool turned = ParseTime(text, OtherOrder(column.order), ignored);
+        column.as_read += as_read && !turned;
+        column.turned += turned && !as_read;
+      }
+    }
+    return absl::OkStatus();
+  }).IgnoreError();
+  for (const Open& column : dates) {
+    if (column.turned > column.as_read) names.push_back(column.name);
+  }
+  return names;
+}
+
 absl::Status TestFile::Read(TableRows& rows) {
   const CsvFile& file = source_.test;
-  RETURN_IF_ERROR(header_.Read(file, rows.schema.warnings));
+  rows.schema.warnings.insert(rows.schema.warnings.end(), header_warnings_.begin(),
+                              header_warnings_.end());
   RETURN_IF_ERROR(MatchColumns(rows));
   if (series_at_ != kAbsent) {
     series_.dictionary.Unlimit();

@@ -20,10 +20,16 @@ namespace traind {
 // Threads: confined to one.
 class TestFile {
  public:
-  // `train`: the training file, read and finished; it outlives this object.
+  // `train` outlives this object.
   TestFile(const TableSource& source, const TrainFile& train) : source_(source), train_(train) {}
 
-  // Adds the test rows to `rows`.
+  // Reads the header. Call this before the other functions.
+  absl::Status Open();
+  // Returns the columns of dates whose test rows tell another order of day and month than that in
+  // which the training file was read, where its own rows leave the order open. REQUIRES: `train`
+  // was read, and not yet finished.
+  std::vector<std::string> DatesToTurn() const;
+  // Adds the test rows to `rows`. REQUIRES: `train` was finished.
   absl::Status Read(TableRows& rows);
 
  private:
@@ -38,6 +44,7 @@ class TestFile {
   const TableSource& source_;
   const TrainFile& train_;
   TableFileHeader header_;
+  std::vector<std::string> header_warnings_;
   std::vector<size_t> feature_at_;  // [feature]: its column in this file
   std::vector<ptrdiff_t> target_at_;
   std::vector<size_t> text_at_;

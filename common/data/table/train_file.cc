@@ -23,7 +23,7 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
     ASSIGN_OR_RETURN(text_.arrays, ArrayFile::Open(file.bytes, file.name));
     text_.header = text_.arrays->columns();
   } else {
-    ASSIGN_OR_RETURN(text_.header, ReadCsvHeader(file.bytes, file.name));
+    ASSIGN_OR_RETURN(text_.header, ReadCsvHeader(file.bytes, file.name, &repeated_));
     text_.delimiter = DelimiterOf(file.bytes, file.name);
     if (auto points = WithDecimalPoints(file.bytes, text_.delimiter)) {
       text_.rewritten = std::make_shared<const std::string>(std::move(points->bytes));
@@ -41,6 +41,11 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
     warnings.push_back(absl::StrCat(file.name,
                                     ": some columns have no name in the header; they are called ",
                                     NameColumns(unnamed)));
+  }
+  if (!repeated_.empty()) {
+    warnings.push_back(absl::StrCat(file.name, ": several columns have the same name, ",
+                                    NameColumns(repeated_), "; the later ones are called '",
+                                    repeated_[0], ".1' and so on"));
   }
   if (text_.arrays != nullptr) return absl::OkStatus();
   if (!file.checked) {
@@ -60,6 +65,10 @@ ptrdiff_t TableFileHeader::Find(const std::string& name) const {
 absl::StatusOr<size_t> TableFileHeader::Require(const std::string& name,
                                                 absl::string_view role) const {
   const ptrdiff_t at = Find(name);
+  if (std::find(repeated_.begin(), repeated_.end(), name) != repeated_.end()) {
+    const absl::Status status = RepeatedColumn(text_.name, name);
+    return absl::InvalidArgumentError(absl::StrCat(status.message(), " (", role, ")"));
+  }
   if (at != kAbsent) return static_cast<size_t>(at);
   std::string hint = DidYouMean(name, names());
   if (names().size() == 1 && names()[0].find('|') != std::string::npos) {
@@ -117,6 +126,7 @@ absl::Status TrainFile::GiveRoles() {
     if (at != kAbsent) features_->Skip(static_cast<size_t>(at));
   }
   if (id_at != kAbsent) {
+    RETURN_IF_ERROR(header_.Require(source_.id, "the id").status());
     if (id_at == time_at_ || id_at == series_at_ || id_at == group_at_) {
       features_->Skip(static_cast<size_t>(id_at));
     } else {
@@ -144,6 +154,28 @@ absl::Status TrainFile::Read(std::vector<std::string>& warnings) {
   RETURN_IF_ERROR(header_.Read(source_.train, warnings));
   RETURN_IF_ERROR(GiveRoles());
   return columns_->Read(header_.text(), source_.threads, [this] { return CheckTargets(); });
+}
+
+std::vector<std::string> TrainFile::OpenDates() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < columns_->size(); ++i) {
+    const bool dates = columns_->use(i) == ColumnUse::kTimes;
+    if (dates && columns_->values(i).times.open()) names.push_back(header_.names()[i]);
+  }
+  return names;
+}
+
+DateOrder TrainFile::DateOrderOf(const std::string& name) const {
+  return columns_->values(static_cast<size_t>(header_.Find(name))).times.order();
+}
+
+absl::Status TrainFile::TurnDates(const std::vector<std::string>& names) {
+  std::vector<size_t> columns;
+  for (const std::string& name : names) {
+    columns.push_back(static_cast<size_t>(header_.Find(name)));
+  }
+  if (columns.empty()) return absl::OkStatus();
+  return columns_->Turn(header_.text(), source_.threads, columns);
 }
 
 absl::StatusOr<std::vector<uint32_t>> TrainFile::RowsWithTargets(TableSchema& schema) const {

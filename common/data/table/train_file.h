@@ -23,18 +23,19 @@ inline constexpr ptrdiff_t kAbsent = -1;
 // Threads: confined to one.
 class TableFileHeader {
  public:
-  // Reads the header and warns of columns without a name.
+  // Reads the header and warns of columns without a name of their own.
   absl::Status Read(const CsvFile& file, std::vector<std::string>& warnings);
   const CsvText& text() const { return text_; }
   const std::vector<std::string>& names() const { return text_.header; }
   // Returns kAbsent if there is no such column, or name is empty.
   ptrdiff_t Find(const std::string& name) const;
-  // InvalidArgument: there is no such column.
+  // InvalidArgument: there is no such column, or there are two.
   absl::StatusOr<size_t> Require(const std::string& name, absl::string_view role) const;
 
  private:
   CsvText text_;
   absl::flat_hash_map<std::string, ptrdiff_t> places_;
+  std::vector<std::string> repeated_;  // names of several columns of the file
 };
 
 // Reads the training file's columns by their roles. Call Read, then Finish.
@@ -44,6 +45,11 @@ class TrainFile {
   explicit TrainFile(const TableSource& source);
 
   absl::Status Read(std::vector<std::string>& warnings);
+  // Names of the columns of dates whose rows leave the order of day and month open.
+  std::vector<std::string> OpenDates() const;
+  // The order in which a column of OpenDates() was read. Turns it.
+  DateOrder DateOrderOf(const std::string& name) const;
+  absl::Status TurnDates(const std::vector<std::string>& names);
   // Moves the rows into `rows`; keeps what the test file needs.
   absl::Status Finish(TableRows& rows);
 

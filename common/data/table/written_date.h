@@ -8,6 +8,10 @@ namespace traind {
 // How a column writes day and month where its dates do not tell.
 enum class DateOrder { kMonthFirst, kDayFirst };
 
+inline DateOrder OtherOrder(DateOrder order) {
+  return order == DateOrder::kMonthFirst ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
+}
+
 // Reads ISO 8601 (date_text.h), and:
 // - day, month and year of four digits, separated by points (the day is first), slashes or hyphens
 //   (in the given order); or the year first, then month and day, with slashes or points;

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::vector<std::vector<std::string>> AllRows(absl::string_view bytes) {
   CsvReader reader(bytes, "t.csv");
@@ -112,6 +113,19 @@ TEST(CsvHeaderTest, RefusesWhatIsNoHeader) {
                   .status()
                   .message(),
               HasSubstr("UTF-16"));
+}
+
+TEST(CsvHeaderTest, ColumnsWithTheSameNameGetNumbersAsInPandas) {
+  std::vector<std::string> repeated;
+  EXPECT_THAT(*ReadCsvHeader("a,b,a,a,b\n", "t.csv", &repeated),
+              ElementsAre("a", "b", "a.1", "a.2", "b.1"));
+  EXPECT_THAT(repeated, ElementsAre("a", "b"));
+  repeated.clear();
+  EXPECT_THAT(*ReadCsvHeader("a,a,a.1\n", "t.csv", &repeated), ElementsAre("a", "a.2", "a.1"));
+  EXPECT_THAT(repeated, ElementsAre("a"));
+  repeated.clear();
+  EXPECT_THAT(*ReadCsvHeader("a,b\n", "t.csv", &repeated), ElementsAre("a", "b"));
+  EXPECT_THAT(repeated, IsEmpty());
 }
 
 TEST(OtherFormatsTest, ASpreadsheetIsToldFromAnArchiveOfArrays) {

@@ -78,6 +78,35 @@ TEST(ImperfectFilesTest, ATestFileWithManyTextsAmongNumbersIsRefusedWithTheFirst
               HasSubstr("test.csv: row 30 (line 31), column 'x': 'bad30' is not a number"));
 }
 
+TEST(ImperfectFilesTest, ColumnsWithTheSameNameAreToldApart) {
+  const auto rows = Read("x,y,x\n1,0,5\n2,1,4\n3,1,2\n", "x,x\n7,8\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->schema.features.size(), 2u);
+  EXPECT_EQ(rows->schema.features[1].name, "x.1");
+  EXPECT_THAT(rows->train[1].numbers, ElementsAre(5, 4, 2));
+  EXPECT_THAT(rows->test[0].numbers, ElementsAre(7));
+  EXPECT_THAT(rows->test[1].numbers, ElementsAre(8));
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre("train.csv: several columns have the same name, column 'x'; the later "
+                          "ones are called 'x.1' and so on",
+                          "test.csv: several columns have the same name, column 'x'; the later "
+                          "ones are called 'x.1' and so on"));
+}
+
+TEST(ImperfectFilesTest, TwoTargetsOrIdsOfTheSameNameAreRefused) {
+  EXPECT_EQ(Read("x,y,y\n1,0,5\n2,1,4\n").status().message(),
+            "train.csv: two columns are called 'y' (the target)");
+  EXPECT_EQ(Read("x,y,k,k\n1,0,5,1\n2,1,4,2\n", "x,k\n1,2\n", TargetKind::kClasses, "k")
+                .status()
+                .message(),
+            "train.csv: two columns are called 'k' (the id)");
+  EXPECT_EQ(
+      Read("x,y,k\n1,0,5\n2,1,4\n", "x,k,k\n1,2,3\n", TargetKind::kClasses, "k").status().message(),
+      "test.csv: two columns are called 'k' (the id)");
+  EXPECT_EQ(Read("x,y\n1,0\n2,1\n", "x,y,y\n1,0,1\n").status().message(),
+            "test.csv: two columns are called 'y' (the target)");
+}
+
 TEST(ImperfectFilesTest, IdsThatRepeatAreWarnedOf) {
   const auto rows = Read("x,id,y\n1,a,0\n2,b,1\n3,c,1\n", "x,id\n5,r1\n6,r2\n7,r1\n8,r1\n",
                          TargetKind::kClasses, "id");

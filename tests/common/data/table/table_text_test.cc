@@ -70,7 +70,7 @@ TEST(TextEncodingTest, BytesOfNoKnownEncodingAreLeftAlone) {
 TEST(TextEncodingTest, Utf16IsReadInBothOrders) {
   EXPECT_EQ(Decoded(Utf16("a,b\n", false)), "a,b\n");
   EXPECT_EQ(Decoded(Utf16("a,b\n", true)), "a,b\n");
-  EXPECT_EQ(Decoded("\xfe\xff\x20\xac\xd8\x3d\xde\x00"), "€😀");
+  EXPECT_EQ(Decoded(std::string("\xfe\xff\x20\xac\xd8\x3d\xde\x00", 8)), "€😀");
   EXPECT_EQ(Decoded(std::string("\xff\xfe\xac\x20\x3d\xd8\x00\xde", 8)), "€😀");
   // Halves of pairs, and half a unit.
   EXPECT_EQ(Decoded("\xfe\xff\xd8\x3d\x20\xac\xde\x3d\x20"), "\ufffd€\ufffd\ufffd");
@@ -229,7 +229,8 @@ TEST_F(TableTextTest, ABombIsNotUnpackedToItsEnd) {
 
 TEST(StartOfTableTest, TheBeginningOfAPackedTableIsEnough) {
   std::string table = "ort,y\n";
-  for (int i = 0; i < 400000; ++i) absl::StrAppend(&table, "K\xf6ln ", i * 7919 % 100003, ",1\n");
+  for (int64_t i = 0; i < 400000; ++i)
+    absl::StrAppend(&table, "K\xf6ln ", i * 7919 % 100003, ",1\n");
   const std::string gzip = Gzip(table), zip = Zip({{"data/", ""}, {"data/x.csv", table}});
   for (const std::string& bytes : {gzip, zip}) {
     ASSERT_GT(bytes.size(), 600000);

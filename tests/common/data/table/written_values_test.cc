@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -214,6 +215,41 @@ TEST(WrittenValuesTest, ARowThatTellsTheOrderOfDayAndMonthTellsItForAll) {
   ASSERT_TRUE(month_first.ok()) << month_first.status();
   EXPECT_THAT(PartOf(*month_first, "month"), ElementsAre(3, 4, 5));
   EXPECT_THAT(PartOf(*month_first, "month", true), ElementsAre(5));
+}
+
+TEST(WrittenValuesTest, TestRowsTellTheOrderWhereTheTrainingRowsLeaveItOpen) {
+  const std::string train = Days({"3/4/2024", "4/4/2024", "5/6/2024"});
+  const auto rows = Read(train, "day\n5/6/2024\n31/5/2024\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(PartOf(*rows, "month"), ElementsAre(4, 4, 6));
+  EXPECT_THAT(PartOf(*rows, "month", true), ElementsAre(6, 5));
+  EXPECT_THAT(rows->schema.warnings,
+              Contains("train.csv: column 'day' holds dates such as '3/4/2024', which is read as "
+                       "2024-04-03"));
+  // Training rows that tell it are stronger, and so are more of the test rows.
+  const auto told = Read(Days({"3/4/2024", "4/4/2024", "5/31/2024"}), "day\n31/5/2024\n");
+  EXPECT_EQ(told.status().message(),
+            "test.csv: row 1 (line 2), column 'day': '31/5/2024' is not a date, but train.csv has "
+            "dates there");
+  std::string most = "day\n31/5/2024\n";
+  for (int i = 0; i < 20; ++i) most += "5/31/2024\n";
+  const auto month_first = Read(train, most);
+  ASSERT_TRUE(month_first.ok()) << month_first.status();
+  EXPECT_THAT(PartOf(*month_first, "month"), ElementsAre(3, 4, 5));
+}
+
+TEST(WrittenValuesTest, AFewTestRowsThatAreNoDatesCountAsMissing) {
+  const std::string train = Days({"3/4/2024", "4/4/2024", "5/31/2024"});
+  std::string test = "day\n31/5/2024\n";
+  for (int i = 0; i < 19; ++i) absl::StrAppend(&test, 1 + i % 12, "/4/2024\n");
+  const auto rows = Read(train, test);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE(std::isnan(PartOf(*rows, "month", true)[0]));
+  EXPECT_TRUE(std::isnan(PartOf(*rows, "day", true)[0]));
+  EXPECT_EQ(PartOf(*rows, "month", true)[2], 2);
+  EXPECT_THAT(rows->schema.warnings,
+              Contains("test.csv: column 'day': 1 of 20 values is not a date and counts as "
+                       "missing: '31/5/2024' (row 1, line 2)"));
 }
 
 TEST(WrittenValuesTest, FilesOfModelsAndTablesKeepTheOrder) {
