@@ -1,11 +1,11 @@
 // Looks at data and writes a spec for them, with comments.
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -45,12 +45,12 @@ struct Column {
 
   void Add(absl::string_view value) {
     value = absl::StripAsciiWhitespace(value);
-    if (value.empty()) return;
+    if (IsMissingNumber(value)) return;
     ++values;
-    double number = 0;
-    int64_t integer = 0;
-    numbers += absl::SimpleAtod(value, &number);
-    whole += absl::SimpleAtoi(value, &integer);
+    float number = 0;
+    const bool is_number = ParseNumber(value, number) == NumberKind::kNumber;
+    numbers += is_number;
+    whole += is_number && number == std::trunc(number);
     characters += value.size();
     words += 1 + static_cast<size_t>(std::count(value.begin(), value.end(), ' '));
     if (seen.size() < kMostSeen) seen.emplace(value);
@@ -121,8 +121,7 @@ absl::StatusOr<Sample> LookAt(const std::string& path) {
 absl::Status CheckHeader(const std::string& path, const Sample& sample) {
   if (sample.columns.size() == 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " has one column, '", sample.columns[0].name,
-                     "'; commas, tabs or semicolons separate values"));
+        absl::StrCat(path, " has one column, '", sample.columns[0].name, "'; ", kDelimiterHint));
   }
   for (const Column& column : sample.columns) {
     float value = 0;

@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
+#include <iterator>
 #include <unordered_set>
 
 #include "common/base/status_macros.h"
@@ -28,6 +29,10 @@ class Collector {
     ++sample_.rows;
     if (IsMissing(value)) return;
     ++sample_.values;
+    if (IsMissingNumber(value)) {
+      ++marks_;
+      if (mark_.empty()) mark_ = std::string(value);
+    }
     float number = 0;
     if (ParseNumber(value, number) == NumberKind::kNumber) {
       ++sample_.numbers;
@@ -35,16 +40,32 @@ class Collector {
       if (!Full()) numbers_.insert(number);
       return;
     }
-    if (sample_.text.empty()) sample_.text = Printable(value, kLongestShown);
+    if (sample_.text.empty() && !IsMissingNumber(value)) {
+      sample_.text = Printable(value, kLongestShown);
+    }
     if (!Full()) texts_.emplace(value);
   }
 
-  void Finish() { sample_.distinct = numbers_.size() + texts_.size(); }
+  // A dash is a missing value among numbers, and may be a class among texts.
+  void Finish() {
+    const auto others = static_cast<double>(sample_.values - marks_);
+    if (static_cast<double>(sample_.numbers) >= kNumericShare * others && sample_.numbers > 0) {
+      sample_.values -= marks_;
+      for (auto at = texts_.begin(); at != texts_.end();) {
+        at = IsMissingNumber(*at) ? texts_.erase(at) : std::next(at);
+      }
+    } else if (sample_.text.empty()) {
+      sample_.text = Printable(mark_, kLongestShown);
+    }
+    sample_.distinct = numbers_.size() + texts_.size();
+  }
 
  private:
   bool Full() const { return numbers_.size() + texts_.size() >= ColumnSample::kMostDistinct; }
 
   ColumnSample& sample_;
+  int64_t marks_ = 0;  // values that are missing if the column is numeric
+  std::string mark_;   // the first of them
   std::unordered_set<float> numbers_;
   std::unordered_set<std::string> texts_;
 };

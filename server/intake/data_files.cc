@@ -46,9 +46,7 @@ std::string MissingColumn(absl::string_view which, absl::string_view column,
                           const std::vector<std::string>& header) {
   const std::string text = absl::StrCat("the ", which, " file has no column '", column, "'");
   if (header.size() == 1) {
-    return absl::StrCat(text, "; its only column is '", header[0],
-                        "': commas, tabs or semicolons separate values, or any character after a "
-                        "first line such as sep=|");
+    return absl::StrCat(text, "; its only column is '", header[0], "': ", kDelimiterHint);
   }
   const std::string meant = DidYouMean(column, header);
   if (!meant.empty()) return text + meant;

@@ -166,6 +166,7 @@ absl::StatusOr<std::vector<std::string>> WriteFoldFiles(const UserFile& file, co
                    ReadCsvHeader(file.bytes, file.name, &repeated));
   const ptrdiff_t target = FindColumn(header, table.schema().target);
   const ptrdiff_t id = FindColumn(header, table.schema().id);
+  const bool classes = table.schema().target_kind == TargetKind::kClasses;
   if (target == kNone) return Changed(file);
   RowReader reader(file);
   RETURN_IF_ERROR(reader.Next().status());
@@ -178,7 +179,8 @@ absl::StatusOr<std::vector<std::string>> WriteFoldFiles(const UserFile& file, co
     if (!more) break;
     if (reader.fields().size() != header.size()) return Changed(file);
     const absl::string_view text = reader.fields()[static_cast<size_t>(target)];
-    if (IsMissing(text)) continue;  // the table has left such rows out
+    // The table has left such rows out.
+    if (classes ? IsMissing(text) : IsMissingNumber(text)) continue;
     if (row >= places.size() || !HasTarget(table, row, text)) return Changed(file);
     WholeFile* const place = places[row++];
     if (place != nullptr) place->AddLine(reader.line());

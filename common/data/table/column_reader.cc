@@ -46,7 +46,10 @@ bool Same(absl::string_view a, absl::string_view b) {
 bool IsMissingValue(absl::string_view text) {
   if (text.empty()) return true;
   const char first = text[0];
-  if (text.size() > 4 || (first != '?' && first != 'n' && first != 'N')) return false;
+  if (first != '?' && first != 'n' && first != 'N' && first != '#' && first != '<' &&
+      first != '-') {
+    return false;
+  }
   return IsMissing(text);
 }
 
@@ -54,6 +57,12 @@ void StrayTexts::Add(BadValue text) {
   constexpr size_t kMostNamed = 3;
   ++count;
   if (first.size() < kMostNamed) first.push_back(std::move(text));
+}
+
+void StrayTexts::Append(const StrayTexts& next, int64_t rows, int64_t lines) {
+  for (const BadValue& text : next.first) Add({text.row + rows, text.line + lines, text.text});
+  count += next.count - static_cast<int64_t>(next.first.size());
+  numbers += next.numbers;
 }
 
 std::string StrayTextsWarning(absl::string_view file, absl::string_view column,
@@ -93,7 +102,7 @@ void NumberColumn::Add(const absl::string_view* fields, size_t stride, size_t co
       continue;
     }
     const absl::string_view text = fields[i * stride];
-    if (IsMissingValue(text)) continue;
+    if (IsMissingNumber(text)) continue;
     BadValue bad = {static_cast<int64_t>(before + i) + 1, lines[i],
                     std::string(text.substr(0, 64))};
     float ignored;
@@ -119,13 +128,10 @@ void NumberColumn::KeepExact(const absl::string_view* fields, size_t stride, siz
 
 void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
   const auto rows = static_cast<int64_t>(numbers_.size());
-  const auto moved = [&](const BadValue& bad) {
-    return BadValue{bad.row + rows, bad.line + lines, bad.text};
-  };
-  for (const BadValue& text : next.texts_.first) texts_.Add(moved(text));
-  texts_.count += next.texts_.count - static_cast<int64_t>(next.texts_.first.size());
-  texts_.numbers += next.texts_.numbers;
-  if (not_finite_.row == 0 && next.not_finite_.row > 0) not_finite_ = moved(next.not_finite_);
+  texts_.Append(next.texts_, rows, lines);
+  if (const BadValue& bad = next.not_finite_; not_finite_.row == 0 && bad.row > 0) {
+    not_finite_ = {bad.row + rows, bad.line + lines, bad.text};
+  }
   if (exact_.empty() && !next.exact_.empty()) exact_.assign(numbers_.begin(), numbers_.end());
   if (!next.exact_.empty()) {
     exact_.insert(exact_.end(), next.exact_.begin(), next.exact_.end());
@@ -137,7 +143,7 @@ void NumberColumn::Append(const NumberColumn& next, int64_t lines) {
 
 void TimeColumn::Clear() {
   values_.clear();
-  text_ = BadValue();
+  texts_ = StrayTexts();
   number_ = BadValue();
   date_ = BadValue();
   written_ = BadValue();
@@ -150,29 +156,27 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
   for (size_t i = 0; i < count; ++i) {
     const absl::string_view text = fields[i * stride];
     double value = std::numeric_limits<double>::quiet_NaN();
-    BadValue* first = nullptr;
     float ignored;
-    bool written = false;
+    const auto here = [&] {
+      return BadValue{static_cast<int64_t>(values_.size()) + 1, lines[i],
+                      std::string(text.substr(0, 64))};
+    };
     if (ParseIsoTime(text, value)) {
-      first = &date_;
+      if (date_.row == 0) date_ = here();
     } else if (ParseNumber(text, ignored) == NumberKind::kNumber &&
                absl::SimpleAtod(text, &value)) {
-      first = &number_;
+      if (number_.row == 0) number_ = here();
     } else if (ParseTime(text, order_, value)) {
-      first = &date_;
-      written = written_.row == 0;
       double other = value;
       either_ = either_ && ParseTime(text, OtherOrder(order_), other);
       differs_ |= either_ && other != value;
-    } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingValue(text)) {
-      first = &text_;
+      if (date_.row == 0) date_ = here();
+      if (written_.row == 0) written_ = here();
+    } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingNumber(text)) {
+      texts_.Add(here());
     }
+    if (!std::isnan(value)) ++texts_.numbers;
     values_.push_back(value);
-    if (first == nullptr || (first->row > 0 && !written)) continue;
-    const BadValue here = {static_cast<int64_t>(values_.size()), lines[i],
-                           std::string(text.substr(0, 64))};
-    if (written) written_ = here;
-    if (first->row == 0) *first = here;
   }
 }
 
@@ -181,7 +185,7 @@ void TimeColumn::Append(const TimeColumn& next, int64_t lines) {
   const auto move = [&](const BadValue& from, BadValue& to) {
     if (to.row == 0 && from.row > 0) to = {from.row + rows, from.line + lines, from.text};
   };
-  move(next.text_, text_);
+  texts_.Append(next.texts_, rows, lines);
   move(next.number_, number_);
   move(next.date_, date_);
   move(next.written_, written_);

@@ -30,6 +30,8 @@ struct StrayTexts {
   std::vector<BadValue> first;  // the first few of them
 
   void Add(BadValue text);
+  // Adds those of the rows that follow, `rows` and `lines` further down.
+  void Append(const StrayTexts& next, int64_t rows, int64_t lines);
   // Whether at least 95 % of the values that are not missing are numbers, or dates.
   bool Few() const { return count * 20 <= numbers + count; }
 };
@@ -84,11 +86,14 @@ class TimeColumn {
   std::vector<double>& values() { return values_; }
   const std::vector<double>& values() const { return values_; }
   DateOrder order() const { return order_; }
-  // Whether all dates are dates in the other order, too, and some of them other ones.
+  // Whether all dates are dates in the other order, too.
+  bool either() const { return either_; }
+  // Whether they are, and some of them other ones.
   bool open() const { return either_ && differs_; }
-  // The first value that is neither a date nor a number, the first number, the first date, and the
-  // first date that is not ISO 8601.
-  const BadValue& text() const { return text_; }
+  // The values that are neither dates nor numbers.
+  const StrayTexts& texts() const { return texts_; }
+  // The first of them, the first number, the first date, and the first date that is not ISO 8601.
+  const BadValue& text() const { return texts_.first.empty() ? none_ : texts_.first.front(); }
   const BadValue& number() const { return number_; }
   const BadValue& date() const { return date_; }
   const BadValue& written() const { return written_; }
@@ -96,7 +101,8 @@ class TimeColumn {
  private:
   DateOrder order_;
   std::vector<double> values_;
-  BadValue text_, number_, date_, written_;
+  StrayTexts texts_;
+  BadValue none_, number_, date_, written_;
   bool either_ = true, differs_ = false;
 };
 

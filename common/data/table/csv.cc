@@ -261,6 +261,29 @@ std::string CsvField(absl::string_view text) {
   return quoted;
 }
 
+namespace {
+
+// The number of fields in the first rows, if they have as many as the header and more than one;
+// else 0.
+size_t FieldsOf(absl::string_view bytes, char delimiter) {
+  constexpr size_t kLookBytes = 64 << 10;
+  constexpr int kLookRows = 5;
+  const bool cut = bytes.size() > kLookBytes;
+  CsvReader reader(bytes.substr(0, kLookBytes), "", delimiter);
+  size_t fields = 0;
+  for (int row = 0; row <= kLookRows; ++row) {
+    const absl::StatusOr<bool> any = reader.Next();
+    if (cut && row > 0 && reader.position() >= kLookBytes) break;
+    if (!any.ok()) return 0;
+    if (!*any) break;
+    if (row == 0) fields = reader.fields().size();
+    if (reader.fields().size() != fields) return 0;
+  }
+  return fields > 1 ? fields : 0;
+}
+
+}  // namespace
+
 char DelimiterOf(absl::string_view bytes, absl::string_view name) {
   absl::ConsumePrefix(&bytes, kUtf8Mark);
   if (SeparatorLine(bytes) > 0) return bytes[kSeparator.size()];
@@ -268,12 +291,20 @@ char DelimiterOf(absl::string_view bytes, absl::string_view name) {
   if (absl::EndsWithIgnoreCase(name, ".tsv") || absl::EndsWithIgnoreCase(name, ".tab")) {
     return '\t';
   }
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
   const absl::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
-  if (line.find(',') != line.npos) return ',';
-  for (const char delimiter : {'\t', ';'}) {
-    if (line.find(delimiter) != line.npos) return delimiter;
+  char first = '\0', best = '\0';
+  size_t most = 0;  // fields of the best one
+  for (const char delimiter : {',', '\t', ';', '|'}) {
+    if (first == '\0' && line.find(delimiter) != line.npos) first = delimiter;
+    const size_t fields = FieldsOf(bytes, delimiter);
+    if (fields > most) {
+      best = delimiter;
+      most = fields;
+    }
   }
-  return ',';
+  if (most > 0) return best;
+  return first == '\0' ? ',' : first;
 }
 
 std::string UnnamedColumn(size_t column) { return absl::StrCat("unnamed: ", column); }
@@ -370,11 +401,21 @@ absl::StatusOr<CsvSample> CheckCsvSample(absl::string_view bytes, bool whole_fil
 
 bool IsMissing(absl::string_view text) {
   if (text.empty() || text == "?") return true;
-  if (text.size() > 4) return false;
-  for (const absl::string_view word : {"na", "n/a", "nan", "null", "none"}) {
+  if (text.size() > 7) return false;
+  for (const absl::string_view word :
+       {"na", "n/a", "nan", "null", "none", "<na>", "-nan", "#n/a", "#na", "#null!", "#div/0!",
+        "#value!", "#ref!", "#name?", "#num!"}) {
     if (absl::EqualsIgnoreCase(text, word)) return true;
   }
   return false;
+}
+
+bool IsMissingNumber(absl::string_view text) {
+  constexpr size_t kLongest = 3;  // a dash of UTF-8, or three
+  if (IsMissing(text)) return true;
+  if (text.size() > kLongest) return false;
+  return text == "\u2013" || text == "\u2014" || text.find_first_not_of('-') == text.npos ||
+         text.find_first_not_of('.') == text.npos;
 }
 
 }  // namespace traind

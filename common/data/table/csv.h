@@ -1,6 +1,7 @@
-// Reads values separated by commas, tabs or semicolons as in RFC 4180: quoted fields may contain
-// commas, line ends and doubled quotes; CRLF and LF end a line. A UTF-8 byte order mark, Excel's
-// line `sep=;` and lines of blanks are skipped; blanks around an unquoted field are stripped.
+// Reads values separated by commas, tabs, semicolons or bars as in RFC 4180: quoted fields may
+// contain commas, line ends and doubled quotes; CRLF and LF end a line. A UTF-8 byte order mark,
+// Excel's line `sep=;` and lines of blanks are skipped; blanks around an unquoted field are
+// stripped.
 #pragma once
 
 #include <absl/status/status.h>
@@ -104,9 +105,15 @@ class CsvReader {
 std::string CsvField(absl::string_view text);
 
 // Returns the delimiter of a file: that of a first line `sep=;`; a tab if its name ends with .tsv
-// or .tab (before .gz); else the first one of comma, tab and semicolon that its first line
-// contains; else a comma.
+// or .tab (before .gz); else the one of comma, tab, semicolon and bar that cuts the header and the
+// first rows into the same number of fields, and into the most; else the first of them that the
+// header contains; else a comma.
 char DelimiterOf(absl::string_view bytes, absl::string_view name);
+
+// What a file of one column that lacks another one is told.
+inline constexpr absl::string_view kDelimiterHint =
+    "commas, tabs, semicolons or bars separate values, or any character after a first line such as "
+    "sep=:";
 
 // The name given to a column without one: "unnamed: 0", counted from 0.
 std::string UnnamedColumn(size_t column);
@@ -143,8 +150,10 @@ absl::Status CheckCsvText(absl::string_view bytes, const std::string& name, char
 absl::Status RaggedRow(const std::string& name, int64_t row, int64_t line, size_t fields,
                        const std::vector<std::string>& header);
 
-// Whether the text means a missing value: blank, ?, NA, N/A, NaN, null, None (letter case does not
-// count).
+// Whether the text means a missing value: blank, ?, NA, N/A, NaN, null, None, <NA>, or an error of
+// Excel such as #N/A and #DIV/0! (letter case does not count).
 bool IsMissing(absl::string_view text);
+// Whether it does so among numbers and dates, where one to three dashes or points do, too.
+bool IsMissingNumber(absl::string_view text);
 
 }  // namespace traind

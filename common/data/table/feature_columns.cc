@@ -198,6 +198,9 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         offset = Centre(column.numbers);
       }
     } else if (columns_.use(i) == ColumnUse::kTimes) {
+      if (column.times.texts().count > 0) {
+        warnings.push_back(StrayTextsWarning(file_, names_[i], column.times.texts(), "date"));
+      }
       KeepRows(kept, column.times.values());
     } else {
       KeepRows(kept, column.codes);

@@ -77,7 +77,7 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
         if (counted) ++(*strays)[f].numbers;
         continue;
       }
-      if (IsMissingValue(text)) continue;
+      if (IsMissingNumber(text)) continue;
       const int64_t row = place.before + static_cast<int64_t>(i) + 1;
       float ignored;
       if (strays != nullptr && (date || ParseNumber(text, ignored) == NumberKind::kText)) {
@@ -185,13 +185,13 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     }
   }
   if (!missing.empty()) {
-    const bool other = header.size() == 1 && header[0].find('|') != std::string::npos;
+    std::string hint = DidYouMean(missing[0], header);
+    if (hint.empty() && header.size() == 1) {
+      hint = absl::StrCat("; its one column is '", header[0], "': ", kDelimiterHint);
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": ", NameColumns(missing), missing.size() == 1 ? " is missing" : " are missing",
-        ": the models were trained on ", missing.size() == 1 ? "it" : "them",
-        other ? absl::StrCat("; its one column is '", header[0],
-                             "': fields must be separated by commas, tabs or semicolons")
-              : DidYouMean(missing[0], header)));
+        ": the models were trained on ", missing.size() == 1 ? "it" : "them", hint));
   }
   for (const std::string& name : header) {
     if (used.count(name) == 0) reader->ignored_.push_back(name);

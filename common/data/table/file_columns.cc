@@ -54,9 +54,9 @@ TimeColumn TimesOf(const CsvRows& rows, size_t column, size_t columns) {
   for (TimeColumn* times : {&month_first, &day_first}) {
     times->Add(rows.fields() + column, columns, rows.rows(), rows.lines());
   }
-  const bool turned =
-      day_first.text().row == 0 && month_first.values() != day_first.values() &&
-      (month_first.text().row > 0 || (OneDayOfMonth(day_first) && !OneDayOfMonth(month_first)));
+  const int64_t as_month = month_first.texts().count, as_day = day_first.texts().count;
+  const bool turned = as_day < as_month || (as_day == as_month && OneDayOfMonth(day_first) &&
+                                            !OneDayOfMonth(month_first));
   return turned ? day_first : month_first;
 }
 
@@ -101,7 +101,7 @@ absl::StatusOr<size_t> FileColumns::Look(const CsvText& file) {
     const TimeColumn times = TimesOf(rows, i, columns_.size());
     column.values.times = TimeColumn(times.order());
     if (column.fixed) continue;
-    const bool dates = times.text().row == 0 && times.number().row == 0;
+    const bool dates = times.texts().Few() && times.number().row == 0;
     column.use = dates ? ColumnUse::kTimes : ColumnUse::kText;
   }
   if (file.arrays != nullptr) return static_cast<size_t>(file.arrays->rows());
@@ -224,16 +224,20 @@ void FileColumns::PlanNextPass(size_t i) {
   column.again = ColumnUse::kSkipped;
   if (column.use == ColumnUse::kNumbers) {
     if (!column.fixed && !column.values.numbers.texts().Few()) column.again = ColumnUse::kText;
-  } else if (column.use == ColumnUse::kTimes && (times.text().row > 0 || times.number().row > 0)) {
-    const DateOrder other = OtherOrder(times.order());
+    return;
+  }
+  const StrayTexts& texts = times.texts();
+  if (column.use != ColumnUse::kTimes || (texts.count == 0 && times.number().row == 0)) return;
+  const bool mixed = std::any_of(texts.first.begin(), texts.first.end(), [&](const BadValue& text) {
     double ignored;
-    if (!column.turned && ParseTime(times.text().text, other, ignored)) {
-      column.turned = true;
-      column.again = ColumnUse::kTimes;
-      column.values.times = TimeColumn(other);
-    } else if (!column.fixed) {
-      column.again = ColumnUse::kText;
-    }
+    return ParseTime(text.text, OtherOrder(times.order()), ignored);
+  });
+  if (!column.turned && mixed && times.either()) {
+    column.turned = true;
+    column.again = ColumnUse::kTimes;
+    column.values.times = TimeColumn(OtherOrder(times.order()));
+  } else if (!column.fixed && (mixed || times.number().row > 0 || !texts.Few())) {
+    column.again = ColumnUse::kText;
   }
 }
 

@@ -89,10 +89,11 @@ class FileColumns {
   size_t size() const { return columns_.size(); }
   int64_t rows() const { return rows_; }
 
-  // Reads all rows. A column is read as numbers if its texts are few (StrayTexts), as times if
-  // every value that is not missing is a date, else as text. Where day and month may change
-  // places, they stand in the order in which all rows are dates; where both orders serve, in that
-  // which gives all rows the same day of the month, or the month first. `check` is called as rows
+  // Reads all rows. A column is read as numbers if its texts are few (StrayTexts), as times if it
+  // has no numbers and its values that are no dates are few, and no dates in the other order
+  // either, else as text. Where day and month may change places, they stand in the order in which
+  // all dates can be read; where both orders serve, in that which gives all rows the same day of
+  // the month, or the month first. `check` is called as rows
   // are added, and its error is returned; its errors come before those of later rows.
   // InvalidArgument: there is no row, or CsvReader::NextRows fails.
   absl::Status Read(const CsvText& file, int threads, const std::function<absl::Status()>& check);

@@ -1,5 +1,6 @@
 #include "common/data/table/table_text.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/data/table/array_file.h"
+#include "common/data/table/csv.h"
 #include "common/data/table/other_formats.h"
 #include "common/data/table/packed_table.h"
 #include "common/data/table/text_encoding.h"
@@ -26,6 +28,24 @@ absl::Status CheckUnpacked(absl::string_view text, const std::string& name) {
       absl::StrCat(name, ": only text can be read from packed files; unpack this one first"));
 }
 
+// Counts the rows of blanks and delimiters at the end, which spreadsheets leave there, and cuts
+// them off.
+int CutEmptyRows(absl::string_view& text, const std::string& name) {
+  const char blanks[] = {DelimiterOf(text, name), ' ', '\t'};
+  int rows = 0;
+  while (true) {
+    const size_t end = text.find_last_not_of("\r\n");
+    if (end == text.npos) return rows;
+    const size_t line_end = text.find_last_of("\r\n", end);
+    const size_t begin = line_end == text.npos ? 0 : line_end + 1;
+    const absl::string_view row = text.substr(begin, end + 1 - begin);
+    const bool empty = row.find_first_not_of(absl::string_view(blanks, sizeof blanks)) == row.npos;
+    if (!empty || !absl::StrContains(row, blanks[0])) return rows;
+    text = text.substr(0, begin);
+    ++rows;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TableText>> TableText::Of(absl::string_view bytes, std::string name,
@@ -35,7 +55,13 @@ absl::StatusOr<std::unique_ptr<TableText>> TableText::Of(absl::string_view bytes
   text->csv_.name = std::move(name);
   text->csv_.bytes = bytes;
   if (IsPackedTable(bytes)) RETURN_IF_ERROR(text->Unpack(scratch, most));
-  if (!IsArrayFile(text->csv_.bytes)) RETURN_IF_ERROR(text->Decode(scratch));
+  if (IsArrayFile(text->csv_.bytes)) return text;
+  RETURN_IF_ERROR(text->Decode(scratch));
+  if (const int rows = CutEmptyRows(text->csv_.bytes, text->csv_.name); rows > 0) {
+    text->csv_.warnings.push_back(absl::StrCat(text->csv_.name, ": ", rows,
+                                               rows == 1 ? " row" : " rows",
+                                               " without any value at the end left out"));
+  }
   return text;
 }
 
@@ -101,6 +127,11 @@ absl::StatusOr<TableStart> StartOfTable(std::string part, bool whole, std::strin
       DecodeText(bytes.substr(found.mark), found.encoding, start.whole, decoded);
       start.text = std::move(decoded);
     }
+  }
+  if (start.whole && !IsArrayFile(start.text)) {
+    absl::string_view text = start.text;
+    CutEmptyRows(text, start.name);
+    start.text.resize(text.size());
   }
   if (packed_bytes > 0) start.growth = static_cast<double>(start.text.size()) / packed_bytes;
   return start;

@@ -1,4 +1,5 @@
-// A user's table as text in UTF-8: unpacked, and decoded from Windows-1252 or UTF-16.
+// A user's table as text in UTF-8: unpacked, decoded from Windows-1252 or UTF-16, and without the
+// rows of mere delimiters that spreadsheets leave at the end.
 //
 // What differs from the user's file is written to scratch files, so that the size of a table is not
 // limited by memory.
@@ -24,9 +25,9 @@ inline constexpr uint64_t kMostUnpackedBytes = uint64_t{16} << 30;
 class TableText {
  public:
   // bytes: all of the file, or what was made of it; the caller keeps them. name: what errors call
-  // the file. scratch: a folder for scratch files. Text in no known encoding is left as it is;
-  // arrays and Parquet are too. InvalidArgument names the file: it is cut or damaged, or `most` is
-  // too little; ResourceExhausted: the disk is full.
+  // the file. scratch: a folder for scratch files. Text in no known encoding is not decoded;
+  // arrays and Parquet are left as they are. InvalidArgument names the file: it is cut or damaged,
+  // or `most` is too little; ResourceExhausted: the disk is full.
   static absl::StatusOr<std::unique_ptr<TableText>> Of(absl::string_view bytes, std::string name,
                                                        const std::string& scratch,
                                                        uint64_t most = kMostUnpackedBytes);

@@ -129,7 +129,7 @@ void TestTarget::Add(absl::string_view text, int64_t row, int64_t line, ColumnRo
   } else {
     float value;
     const NumberKind kind = ParseNumber(text, value);
-    scored = kind == NumberKind::kNumber || IsMissingValue(text);
+    scored = kind == NumberKind::kNumber || IsMissingNumber(text);
     rows.numbers.push_back(kind == NumberKind::kNumber ? value : std::nanf(""));
   }
   if (scored) return;

@@ -71,9 +71,8 @@ absl::StatusOr<size_t> TableFileHeader::Require(const std::string& name,
   }
   if (at != kAbsent) return static_cast<size_t>(at);
   std::string hint = DidYouMean(name, names());
-  if (names().size() == 1 && names()[0].find('|') != std::string::npos) {
-    hint = absl::StrCat("; its one column is '", names()[0],
-                        "': fields must be separated by commas, tabs or semicolons");
+  if (hint.empty() && names().size() == 1) {
+    hint = absl::StrCat("; its one column is '", names()[0], "': ", kDelimiterHint);
   }
   return absl::InvalidArgumentError(
       absl::StrCat(text_.name, ": there is no column '", name, "' (", role, ")", hint));

@@ -52,6 +52,16 @@ TEST(ColumnSampleTest, OtherNumbersAreValues) {
             "regression, because the target 'y' has more than 10000 different numbers");
 }
 
+TEST(ColumnSampleTest, ADashIsMissingAmongNumbersAndAClassAmongTexts) {
+  std::vector<std::string> values = Numbers(40, ".5");
+  values.insert(values.begin(), 10, "-");
+  EXPECT_EQ(TypeOf(values), "regression, because the target 'y' has 40 different numbers");
+  EXPECT_EQ(TypeOf({"+", "-"}),
+            "classification, because the target 'y' has values that are no numbers, such as '+'");
+  EXPECT_EQ(TypeOf({"-", "--"}),
+            "classification, because the target 'y' has values that are no numbers, such as '-'");
+}
+
 TEST(ColumnSampleTest, AFewBadCellsDoNotMakeANumericTargetOneOfClasses) {
   std::vector<std::string> values = Numbers(96, ".5");
   values.insert(values.end(), {"n.a.", "", "?", "heavy"});

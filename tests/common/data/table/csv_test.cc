@@ -167,12 +167,36 @@ TEST(CsvSampleTest, RefusesAHeaderWithoutRows) {
 }
 
 TEST(CsvMissingTest, KnowsTheUsualWords) {
-  for (const char* word : {"", "?", "NA", "n/a", "NaN", "null", "None"}) {
+  for (const char* word : {"", "?", "NA", "n/a", "NaN", "null", "None", "<NA>", "-nan", "#N/A",
+                           "#DIV/0!", "#VALUE!"}) {
     EXPECT_TRUE(IsMissing(word)) << word;
+    EXPECT_TRUE(IsMissingNumber(word)) << word;
+  }
+  for (const char* word : {"-", "--", "---", ".", "..", "\u2013", "\u2014"}) {
+    EXPECT_FALSE(IsMissing(word)) << word;
+    EXPECT_TRUE(IsMissingNumber(word)) << word;
   }
   for (const char* word : {"0", "no", "nano", "north", "-", "Nana"}) {
     EXPECT_FALSE(IsMissing(word)) << word;
   }
+  for (const char* word : {"-1", "-.", "----", "x", "\u00fc", "+"}) {
+    EXPECT_FALSE(IsMissingNumber(word)) << word;
+  }
+}
+
+TEST(CsvDelimiterTest, TheOneThatFitsTheFirstRowsIsTaken) {
+  EXPECT_EQ(DelimiterOf("a,b\n1,2\n", "t"), ',');
+  EXPECT_EQ(DelimiterOf("a|b\n1|2\n", "t"), '|');
+  // A name with a comma, numbers with decimal commas, lists in a field.
+  EXPECT_EQ(DelimiterOf("Ort, Land\tx\nBern\t5\n", "t"), '\t');
+  EXPECT_EQ(DelimiterOf("Preis, EUR;x;y\n1,5;2,5;3\n", "t"), ';');
+  EXPECT_EQ(DelimiterOf("a,b;c;d\n1,p;q;r\n2,p\n", "t"), ',');
+  EXPECT_EQ(DelimiterOf("\n\na;b\n1;2\n", "t"), ';');
+  EXPECT_EQ(DelimiterOf("\"a;b\n\",b\n\"1;2;3\",2\n", "t"), ',');
+  // Where none fits, the first one's errors are told.
+  EXPECT_EQ(DelimiterOf("a,b;c\n1,2,3;4;5\n", "t"), ',');
+  EXPECT_EQ(DelimiterOf("a\n1\n", "t"), ',');
+  EXPECT_EQ(DelimiterOf("", "t"), ',');
 }
 
 TEST(CsvFieldTest, IsQuotedWhereItHasToBe) {

@@ -217,7 +217,8 @@ TEST(TableReaderTest, MissingTargetColumnComesWithASuggestion) {
   EXPECT_THAT(
       Message(Read("a,incme\n1,0\n", "", TargetKind::kClasses, "", "income")),
       HasSubstr("train.csv: there is no column 'income' (the target); did you mean 'incme'"));
-  EXPECT_THAT(Message(Read("a|b|y\n1|2|0\n")), HasSubstr("fields must be separated by commas"));
+  EXPECT_THAT(Message(Read("a:b:y\n1:2:0\n")),
+              HasSubstr("its one column is 'a:b:y': commas, tabs, semicolons or bars separate"));
 }
 
 TEST(TableReaderTest, TargetsThatNothingCanBeLearntFromAreErrors) {

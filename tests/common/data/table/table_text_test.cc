@@ -193,6 +193,23 @@ TEST_F(TableTextTest, AZipArchiveOfOneFileIsThatFile) {
   EXPECT_THAT(Refusal(Zip({{"data/", ""}})), HasSubstr("holds 0 files"));
 }
 
+TEST_F(TableTextTest, EmptyRowsAtTheEndAreCutOff) {
+  const std::string table = "a,b,y\n1,2,3\n,,\n4,5,6\r\n";
+  const std::string bytes = table + ",,\r\n , ,\n\n,,,,\n";
+  const auto text = Of(bytes);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ((*text)->csv().bytes, table);
+  EXPECT_THAT((*text)->csv().warnings,
+              ElementsAre("t.csv: 3 rows without any value at the end left out"));
+  EXPECT_EQ(StartOfTable(bytes, /*whole=*/true, "t")->text, table);
+  EXPECT_EQ(StartOfTable(bytes, /*whole=*/false, "t")->text, bytes);
+  // Quotes hold a value, and so does a row of one column.
+  for (const std::string whole : {"a,b\n1,\"2\n,\"\n", "a\n1\n-\n", "a\n1\n\n", ""}) {
+    EXPECT_EQ(TextOf(whole), whole);
+  }
+  EXPECT_EQ(TextOf("a;b\n1;2\n;\n"), "a;b\n1;2\n");
+}
+
 TEST_F(TableTextTest, ArraysAndSpreadsheetsAreNoPackedTables) {
   EXPECT_FALSE(IsPackedTable(Zip({{"x.npy", "?"}})));
   EXPECT_FALSE(IsPackedTable(Zip({{"xl/workbook.xml", "?"}})));

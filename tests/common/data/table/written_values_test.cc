@@ -305,6 +305,45 @@ TEST(WrittenValuesTest, WhereNoRowTellsTheFirstDaysOfMonthsDo) {
   EXPECT_THAT(PartOf(*others, "month"), ElementsAre(1, 2, 3));
 }
 
+TEST(WrittenValuesTest, AFewTextsAmongDatesCountAsMissing) {
+  std::vector<std::string> days;
+  for (int i = 0; i < 400; ++i) days.push_back(absl::StrCat(1 + i % 28, "/", 1 + i % 11, "/2024"));
+  days[3] = "unknown";
+  days[390] = "tba";
+  const auto rows = Read(Days(days));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE(std::isnan(PartOf(*rows, "month")[3]));
+  EXPECT_EQ(PartOf(*rows, "month")[4], 5);
+  EXPECT_EQ(PartOf(*rows, "day")[4], 5);
+  EXPECT_THAT(rows->schema.warnings,
+              Contains("train.csv: column 'day': 2 of 400 values are not dates and count as "
+                       "missing: 'unknown' (row 4, line 5), 'tba' (row 391, line 392)"));
+  for (int i = 0; i < 30; ++i) days[static_cast<size_t>(200 + i)] = "unknown";
+  const auto many = Read(Days(days));
+  ASSERT_TRUE(many.ok()) << many.status();
+  EXPECT_EQ(many->schema.features[0].kind, ColumnKind::kCategorical);
+}
+
+TEST(WrittenValuesTest, ADashIsAMissingDateOrNumber) {
+  std::string train = "day,x,c,y\n";
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&train, i % 3 ? absl::StrCat(i % 28 + 1, ".5.2024") : "-", ",",
+                    i % 4 ? absl::StrCat(i) : "-", ",", i % 2 ? "-" : "+", ",", i % 2, "\n");
+  }
+  const auto rows = Read(train, "day,x,c\n-,-,-\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre("train.csv: column 'day' holds dates such as '2.5.2024', which is read "
+                          "as 2024-05-02"));
+  EXPECT_TRUE(std::isnan(PartOf(*rows, "day")[0]));
+  const size_t x = rows->schema.features.size() - 2;
+  EXPECT_EQ(rows->schema.features[x].kind, ColumnKind::kNumeric);
+  EXPECT_TRUE(std::isnan(rows->train[x].numbers[4]));
+  EXPECT_TRUE(std::isnan(rows->test[x].numbers[0]));
+  EXPECT_THAT(rows->schema.features[x + 1].categories, ElementsAre("+", "-"));
+  EXPECT_THAT(rows->test[x + 1].codes, ElementsAre(1));
+}
+
 TEST(WrittenValuesTest, ALateRowMayTurnTheOrder) {
   std::vector<std::string> days;
   for (int i = 0; i < 400; ++i) days.push_back(absl::StrCat(1 + i % 12, "/", 1 + i % 11, "/2024"));
