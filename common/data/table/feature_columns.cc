@@ -1,5 +1,6 @@
 #include "common/data/table/feature_columns.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/data/table/csv.h"
 #include "common/data/table/date_parts.h"
 #include "common/data/table/date_text.h"
 #include "common/data/table/feature_reader.h"
@@ -77,7 +79,8 @@ FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
     const auto first = std::find_if(numbers.begin(), numbers.end(),
                                     [](float number) { return !std::isnan(number); });
     if (first == numbers.end()) return Verdict::kEmpty;
-    return AllTheSame(numbers) ? Verdict::kConstant : Verdict::kFeature;
+    if (AllTheSame(numbers)) return Verdict::kConstant;
+    return IsIndex(at) ? Verdict::kIndex : Verdict::kFeature;
   }
   if (columns_.use(at) == ColumnUse::kTimes) {
     const std::vector<double>& times = column.times.values();
@@ -99,6 +102,18 @@ FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
   const bool free_text = present > kFewRows && static_cast<double>(distinct) >
                                                    kFreeTextShare * static_cast<double>(present);
   return free_text ? Verdict::kFreeText : Verdict::kFeature;
+}
+
+// Whether the column is the one that pandas puts before all others: numbers of rows, without a
+// name.
+bool FeatureColumns::IsIndex(size_t at) const {
+  if (at > 0 || !absl::EqualsIgnoreCase(names_[at], UnnamedColumn(0))) return false;
+  std::vector<float> numbers = columns_.values(at).numbers.numbers();
+  const bool whole = std::all_of(numbers.begin(), numbers.end(),
+                                 [](float number) { return number == std::trunc(number); });
+  if (!whole) return false;  // or missing
+  std::sort(numbers.begin(), numbers.end());
+  return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end();
 }
 
 // Orders values by descending frequency, then by their text; values of no row are dropped.
@@ -175,7 +190,7 @@ double FeatureColumns::Centre(NumberColumn& column) {
 absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                                     std::vector<ColumnRows>& rows,
                                     std::vector<std::string>& warnings) {
-  std::vector<std::string> empty, constant, free_text, dates;
+  std::vector<std::string> empty, constant, free_text, index, dates;
   const BadValue* bad = nullptr;
   size_t bad_at = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -214,6 +229,9 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         continue;
       case Verdict::kFreeText:
         free_text.push_back(names_[i]);
+        continue;
+      case Verdict::kIndex:
+        index.push_back(names_[i]);
         continue;
       case Verdict::kFeature:
         break;
@@ -255,6 +273,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
   warn(empty, "no value");
   warn(constant, "the same value in every row");
   warn(free_text, "nearly every row has a value of its own");
+  warn(index, "it numbers the rows; give it a name to use it");
   if (!dates.empty()) {
     warnings.push_back(absl::StrCat(file_, ": ", NameColumns(dates),
                                     dates.size() == 1 ? " is a date" : " are dates",

@@ -92,7 +92,7 @@ class FeatureColumns {
                              std::vector<std::string>& warnings) const;
 
  private:
-  enum class Verdict { kFeature, kEmpty, kConstant, kFreeText };
+  enum class Verdict { kFeature, kEmpty, kConstant, kFreeText, kIndex };
   // The column and the date part that a feature comes from.
   struct Source {
     size_t at = 0;  // index in columns_
@@ -107,6 +107,7 @@ class FeatureColumns {
 
   std::vector<FeatureField> TestFields(const std::vector<size_t>& feature_at) const;
   Verdict Classify(size_t at);
+  bool IsIndex(size_t at) const;
   static void OrderCategories(ColumnValues& column);
 
   const std::string file_;

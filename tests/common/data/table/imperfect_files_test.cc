@@ -93,6 +93,26 @@ TEST(ImperfectFilesTest, ColumnsWithTheSameNameAreToldApart) {
                           "ones are called 'x.1' and so on"));
 }
 
+TEST(ImperfectFilesTest, TheIndexThatPandasWritesIsNoFeature) {
+  for (const char* name : {"", "Unnamed: 0"}) {
+    const auto rows =
+        Read(absl::StrCat(name, ",x,y\n7,1,0\n3,2,1\n0,2,1\n"), absl::StrCat(name, ",x\n9,5\n"));
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_EQ(rows->schema.features.size(), 1u);
+    EXPECT_EQ(rows->schema.features[0].name, "x");
+    EXPECT_THAT(
+        rows->schema.warnings,
+        ::testing::Contains(absl::StrCat("train.csv: column '", *name == '\0' ? "unnamed: 0" : name,
+                                         "' ignored: it numbers the rows; give it a name "
+                                         "to use it")));
+  }
+  for (const char* numbers : {"7,1,0\n7,2,1\n0,2,1\n", "0.5,1,0\n1,2,1\n2,2,1\n"}) {
+    const auto rows = Read(absl::StrCat(",x,y\n", numbers));
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ(rows->schema.features.size(), 2u);
+  }
+}
+
 TEST(ImperfectFilesTest, TwoTargetsOrIdsOfTheSameNameAreRefused) {
   EXPECT_EQ(Read("x,y,y\n1,0,5\n2,1,4\n").status().message(),
             "train.csv: two columns are called 'y' (the target)");
