@@ -244,7 +244,7 @@ TEST_F(CliTest, InitRefusesWhatIsNoTableWithAHeader) {
     EXPECT_EQ(ran.code, 2) << ran.out;
     return ran.err;
   };
-  EXPECT_TRUE(Has(refusal("id|a|y\n1|2|3\n"), "has one column, 'id|a|y'; commas, tabs"));
+  EXPECT_TRUE(Has(refusal("id:a:y\n1:2:3\n"), "has one column, 'id:a:y'; commas, tabs"));
   EXPECT_TRUE(Has(refusal("0,0.095,yes\n1,0.5,no\n"), "is the row with the names missing?"));
   EXPECT_TRUE(Has(refusal(std::string("PK\x03\x04", 4) + std::string(22, 'x') +
                           std::string("\x13\0\0\0[Content_Types].xml", 23)),

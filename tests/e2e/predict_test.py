@@ -177,7 +177,7 @@ def _():
         for name, text, words in [
                 ("lacks.csv", "id,x0,x1,x3,colour\n1,2,3,4,red\n", ["x2", "is missing"]),
                 ("text.csv", bad + "\n", ["row 2", "x0", "tall", "not a number"]),
-                ("pipes.csv", head.replace(",", "|") + "\n1|2|3|4|5|red|a\n", ["commas, tabs or semicolons"])]:
+                ("colons.csv", head.replace(",", ":") + "\n1:2:3:4:5:red:a\n", ["commas, tabs, semicolons or bars"])]:
             failed = predict(house, job, house.write(name, text), code=1)
             assert (failed["state"], failed["end_reason"]) == ("FAILED", "DATA_ERROR"), failed
             assert all(w in failed["end_message"] for w in [name, *words]), failed["end_message"]

@@ -10,6 +10,7 @@
 #include "common/base/cores.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/data/table/other_formats.h"
 #include "common/data/table/parquet.h"
 #include "common/data/table/table_reader.h"
 

@@ -206,8 +206,8 @@ TEST_F(IntakeTest, TheTargetTellsTheTaskThatTheSpecLeavesOut) {
   spec.mutable_data()->set_target("price");
   EXPECT_THAT(Errors(spec), HasSubstr("has no column 'price'; it has '"));
   const std::string train = spec.data().train();
-  spec.mutable_data()->set_train(Write("bars.csv", "id|a|price\n1|2|3\n"));
-  EXPECT_THAT(Errors(spec), HasSubstr("its only column is 'id|a|price': commas, tabs or"));
+  spec.mutable_data()->set_train(Write("colons.csv", "id:a:price\n1:2:3\n"));
+  EXPECT_THAT(Errors(spec), HasSubstr("its only column is 'id:a:price': commas, tabs, semicolons"));
   spec.mutable_data()->set_train(Write("table.xlsx", "\xd0\xcf\x11\xe0"));
   EXPECT_THAT(Errors(spec), HasSubstr("data.train: table.xlsx: this is a spreadsheet; save it"));
   spec.mutable_data()->set_train(train);

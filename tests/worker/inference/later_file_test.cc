@@ -157,7 +157,8 @@ TEST_F(LaterFileTest, ErrorsNameTheirCause) {
   };
   EXPECT_EQ(error("id,when,colour,\"a, b\"\nr,2024-01-01,red,1\n"),
             "later.csv: column 'size' is missing: the models were trained on it");
-  EXPECT_THAT(error("id|when|size\n1|2|3\n"), HasSubstr("fields must be separated by commas"));
+  EXPECT_THAT(error("id:when:size\n1:2:3\n"),
+              HasSubstr("its one column is 'id:when:size': commas, tabs, semicolons or bars"));
   EXPECT_EQ(
       error(head + "r1,2024-01-01,1,red,1\nr2,2024-01-01,tall,red,1\n"),
       "later.csv: row 2 (line 3), column 'size': 'tall' is not a number, but the training data "
