@@ -191,7 +191,10 @@ Guess GuessTarget(const Sample& train, const Sample* test) {
       if (absl::EqualsIgnoreCase(column.name, usual)) return {column.name, "by its name"};
     }
   }
-  return {train.columns.back().name, "the last column; --target names another"};
+  const auto last = std::find_if(train.columns.rbegin(), train.columns.rend(),
+                                 [](const Column& column) { return column.values > 0; });
+  const Column& column = last == train.columns.rend() ? train.columns.back() : *last;
+  return {column.name, "the last column; --target names another"};
 }
 
 std::string GuessId(const Sample& train, const std::string& target) {
@@ -224,7 +227,8 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
 // Returns a name for the Job out of a file's name.
 std::string JobName(const std::string& path) {
   fs::path file = fs::path(path).lexically_normal();
-  if (absl::EqualsIgnoreCase(file.extension().string(), ".gz")) file = file.stem();
+  const std::string packed = absl::AsciiStrToLower(file.extension().string());
+  if (packed == ".gz" || packed == ".zip") file = file.stem();
   std::string name = file.stem().string();
   if (name == "train" || name.empty()) {
     name = fs::absolute(path).lexically_normal().parent_path().filename().string();

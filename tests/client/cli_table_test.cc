@@ -10,6 +10,7 @@
 #include "common/base/refused_files.h"
 #include "common/wire/status_details.h"
 #include "tests/client/cli_harness.h"
+#include "tests/common/data/table/packed_bytes.h"
 
 namespace traind {
 namespace {
@@ -208,6 +209,32 @@ TEST_F(CliTest, InitWritesASpecThatSubmitTakes) {
   EXPECT_EQ(wrong.code, 2);
   EXPECT_TRUE(Has(wrong.err, "has no column 'knd'; did you mean 'kind'?")) << wrong.err;
   EXPECT_EQ(Run({"init", Path("absent.csv")}).code, 5);
+}
+
+TEST_F(CliTest, InitReadsTablesAsPeopleHaveThem) {
+  std::string train =
+      "Gr\xf6\xdf"
+      "e;Menge;Farbe;\n";
+  for (int i = 0; i < 60; ++i) {
+    absl::StrAppend(&train, i % 7, ",5;", i % 9 == 0 ? "-" : absl::StrCat(i), ";",
+                    i % 2 == 0 ? "gr\xfcn" : "rot", ";\n");
+  }
+  Write("people.csv.gz", testing_table::Gzip(train));
+  const auto spec_of = [this](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"init", Path("people.csv.gz"), "-O", "-"});
+    const Ran ran = Run(arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.out;
+  };
+  // The last column is empty: each line ends with a delimiter.
+  const std::string spec = spec_of({});
+  for (const char* part :
+       {"name: people\n", "train: people.csv.gz", "target: Farbe", "2 classes", "60 rows"}) {
+    EXPECT_TRUE(Has(spec, part)) << part << "\n" << spec;
+  }
+  // Dashes among numbers are missing values.
+  EXPECT_TRUE(Has(spec_of({"--target", "Menge"}), "{type: regression}"));
+  EXPECT_TRUE(Has(spec_of({"--target", "Größe"}), "target: \"Größe\""));
 }
 
 TEST_F(CliTest, InitFindsColumnsOfFiles) {

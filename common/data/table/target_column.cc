@@ -1,5 +1,6 @@
 #include "common/data/table/target_column.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -106,6 +107,15 @@ absl::Status TargetColumn::Finish(const std::vector<uint32_t>& kept, ColumnValue
   }
   rows.numbers = std::move(numbers);
   return absl::OkStatus();
+}
+
+std::string TargetColumn::ClassesOfOneWord() const {
+  std::map<std::string, absl::string_view> words;
+  for (const absl::string_view name : dictionary_.values()) {
+    const auto [other, inserted] = words.emplace(absl::AsciiStrToLower(name), name);
+    if (!inserted) return absl::StrCat("'", other->second, "' and '", name, "'");
+  }
+  return "";
 }
 
 int32_t TargetColumn::FindClass(absl::string_view text) const {

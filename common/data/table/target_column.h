@@ -51,6 +51,9 @@ class TargetColumn {
            class_numbers_.size() > kMostNumberedClasses;
   }
   size_t classes() const { return class_numbers_.size(); }
+  // REQUIRES: Finish was called. Returns "'Yes' and 'yes'", of two classes that differ in letter
+  // case alone; "": there are none.
+  std::string ClassesOfOneWord() const;
   // REQUIRES: Finish was called. Returns the code of a class as another file writes it, or
   // kUnseenCode.
   int32_t FindClass(absl::string_view text) const;

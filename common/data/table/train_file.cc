@@ -340,6 +340,11 @@ absl::Status TrainFile::Finish(TableRows& rows) {
         source_.train.name, ": target '", targets_[0].name(), "' has ", targets_[0].classes(),
         " classes, and all of them are numbers; should task.type be regression?"));
   }
+  if (const std::string pair = targets_[0].ClassesOfOneWord(); !pair.empty()) {
+    schema.warnings.push_back(absl::StrCat(source_.train.name, ": target '", targets_[0].name(),
+                                           "' has the classes ", pair,
+                                           ", which differ in letter case alone"));
+  }
   return features_->Finish(kept, schema.features, rows.train, schema.warnings);
 }
 

@@ -136,6 +136,15 @@ TEST(ImperfectFilesTest, IdsThatRepeatAreWarnedOf) {
                           "1 and 3"));
 }
 
+TEST(ImperfectFilesTest, ClassesThatDifferInLetterCaseAloneAreWarnedOf) {
+  const auto rows = Read("x,y\n1,Yes\n2,no\n3,yes\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->schema.classes, ElementsAre("Yes", "no", "yes"));
+  EXPECT_THAT(rows->schema.warnings,
+              ElementsAre("train.csv: target 'y' has the classes 'Yes' and 'yes', which differ in "
+                          "letter case alone"));
+}
+
 TEST(ImperfectFilesTest, ManyClassesThatAreNumbersGetAHint) {
   std::string file = "x,y\n";
   for (int row = 0; row < 60; ++row) absl::StrAppend(&file, row, ",", row % 30, ".25\n");
