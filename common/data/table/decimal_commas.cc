@@ -20,6 +20,7 @@ size_t SkipDigits(absl::string_view text, size_t at) {
 // How a field that is a number writes it.
 struct Form {
   bool comma = false;   // it has a decimal comma
+  bool either = false;  // which may separate thousands as well: 1,234
   bool groups = false;  // all its points may separate thousands
   bool point = false;   // it has a point that cannot
 };
@@ -42,7 +43,8 @@ std::optional<Form> FormOf(absl::string_view text) {
   const size_t whole = at - begin;
   while (at < text.size() && text[at] == '.') {
     const size_t end = SkipDigits(text, at + 1);
-    const bool group = end - at - 1 == kGroup && whole <= kGroup && !form.point;
+    const bool group =
+        end - at - 1 == kGroup && whole <= kGroup && !form.point && text[begin] != '0';  // 0.125
     if (!group && form.groups) return std::nullopt;  // a date, or a version
     if (form.point) return std::nullopt;
     (group ? form.groups : form.point) = true;
@@ -52,6 +54,7 @@ std::optional<Form> FormOf(absl::string_view text) {
     const size_t end = SkipDigits(text, at + 1);
     if (end == at + 1) return std::nullopt;
     form.comma = true;
+    form.either = end - at - 1 == kGroup && whole <= kGroup && !form.groups && text[begin] != '0';
     at = end;
   }
   if (!EndsNumber(text, at)) return std::nullopt;
@@ -96,17 +99,20 @@ void ForEachField(absl::string_view bytes, char delimiter,
   }
 }
 
-// Returns the first number with a decimal comma; "" if the numbers do not have such commas.
+// Returns the first number with a decimal comma; "" if the numbers do not have such commas. Where
+// commas separate the fields, too, they must be told from commas between thousands, and no number
+// may have a point.
 std::string FirstOf(absl::string_view bytes, char delimiter) {
+  const bool strict = delimiter == ',';
   std::string first;
   ForEachField(bytes, delimiter, [&](const Field& field) {
     const auto form = FormOf(WithoutUnit(field.text));
     if (!form) return true;
-    if (form->point) {
+    if (form->point || (strict && form->groups)) {
       first.clear();
       return false;
     }
-    if (form->comma && first.empty()) first = std::string(field.text);
+    if (form->comma && !(strict && form->either) && first.empty()) first = std::string(field.text);
     return true;
   });
   return first;
@@ -125,7 +131,6 @@ void Rewrite(const Field& field, std::string& bytes) {
 }  // namespace
 
 std::optional<DecimalPoints> WithDecimalPoints(absl::string_view bytes, char delimiter) {
-  if (delimiter == ',') return std::nullopt;
   DecimalPoints points;
   points.first = FirstOf(bytes.substr(0, kLookBytes), delimiter);
   if (points.first.empty()) return std::nullopt;

@@ -1,5 +1,5 @@
-// Numbers as much of Europe writes them: 0,5 and 1.234,5, in files whose fields semicolons or tabs
-// separate.
+// Numbers as much of Europe writes them: 0,5 and 1.234,5, mostly in files whose fields semicolons
+// or tabs separate.
 #pragma once
 
 #include <absl/strings/string_view.h>
@@ -16,8 +16,9 @@ struct DecimalPoints {
 
 // Rewrites all fields that are wholly such numbers, or amounts of them (number.h): 0,5 to 0.5,
 // and 1.234,5 and 1.234 to the number without separators of thousands, blanks behind it. Nothing if
-// commas separate the fields, or if the beginning of the file has no number with a decimal comma,
-// or one with a decimal point that cannot separate thousands. Threads: safe, pure.
+// the beginning of the file has no number with a decimal comma, or one with a decimal point that
+// cannot separate thousands; where commas separate the fields, neither commas that may separate
+// thousands (1,234) nor any points will do. Threads: safe, pure.
 std::optional<DecimalPoints> WithDecimalPoints(absl::string_view bytes, char delimiter);
 
 }  // namespace traind

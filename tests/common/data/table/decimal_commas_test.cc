@@ -37,6 +37,20 @@ TEST(DecimalCommasTest, FilesWithDecimalPointsOrWithoutNumbersStay) {
   EXPECT_EQ(Rewritten("x;\""), "as it is");
 }
 
+TEST(DecimalCommasTest, APointBehindAZeroSeparatesNoThousands) {
+  EXPECT_EQ(Rewritten("x;y\n1,5;0.125\n"), "as it is");
+  EXPECT_EQ(Rewritten("x;y\n0,125;1.125\n"), "x;y\n0.125;1125 \n");
+}
+
+TEST(DecimalCommasTest, QuotedNumbersMayHaveThemWhereCommasSeparateFields) {
+  EXPECT_EQ(Rewritten("x,y\n\"1,5\",2\n\"1,250\",3\n", ','), "x,y\n1.5  ,2\n1.250  ,3\n");
+  EXPECT_EQ(Rewritten("x,y\n\"0,125\",2\n", ','), "x,y\n0.125  ,2\n");
+  // Commas between thousands, and points.
+  EXPECT_EQ(Rewritten("x,y\n\"1,250\",2\n\"1,250,000\",3\n", ','), "as it is");
+  EXPECT_EQ(Rewritten("x,y\n\"1,5\",2.5\n", ','), "as it is");
+  EXPECT_EQ(Rewritten("x,y\n\"1,5\",1.250\n", ','), "as it is");
+}
+
 TEST(DecimalCommasTest, TheFirstNumberIsTold) {
   EXPECT_EQ(WithDecimalPoints("x;y\n7;0,062\n1,5;1\n", ';')->first, "0,062");
 }

