@@ -1,4 +1,6 @@
 """Rows that come later, predicted with the models of a Job: as a file, and at once."""
+import gzip
+import io
 import json
 import os
 import random
@@ -23,6 +25,13 @@ def test_file(house, rows=400):
 
 def predict(house, job, path, *arguments, code=0):
     return house.json("predict", job["id"], "--data", path, *arguments, code=code)
+
+
+def zipped(name, content):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return packed.getvalue()
 
 
 def manifest_of(house, job):
@@ -166,6 +175,37 @@ def _():
         mine, theirs = rows_of(later["predictions"]["path"]), rows_of(plain["predictions"]["path"])
         assert [r for i, r in enumerate(mine) if i != 4] == [r for i, r in enumerate(theirs) if i != 4]
         assert mine[4] != theirs[4]
+
+
+@case("Files that are packed, or not in UTF-8, are read as their text; the answer is UTF-8")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        head, *lines = [line.replace("green", "grün").replace("colour", "größe").replace(",a", ",ä")
+                        for line in blobs(300, seed=1).strip().split("\n")]
+        train = "\n".join([head, *lines]) + "\n"
+        house.write("latin.csv.gz", gzip.compress(train.encode("cp1252")))
+        job = house.submit({
+            "api": "v1", "name": "latin", "task": {"type": "classification"},
+            "data": {"train": "latin.csv.gz", "target": "kind", "id": "id", "folds": 2},
+            "model": {"mlp": {"hidden": [8]}}, "train": {"epochs": 3}, "budget": {"time": "60s"}}, "--wait")
+        assert job["state"] == "SUCCEEDED", job
+        assert any("latin.csv.gz" in w and "Windows-1252" in w for w in job["warnings"]), job["warnings"]
+        text = "\n".join([head, *lines[:40]]) + "\n"
+        plain = predict(house, job, house.write("plain.csv", text.encode()))
+        with open(plain["predictions"]["path"], encoding="utf-8") as f:
+            answer = f.read()
+        assert answer.split("\n")[0] == "id,kind,p_b,p_c,p_ä", answer.split("\n")[0]
+        for name, packed in [("later.csv.gz", gzip.compress(text.encode("cp1252"))),
+                             ("later.txt", text.replace(",", "\t").encode("utf-16")),
+                             ("later.zip", zipped("rows.csv", text.encode()))]:
+            later = predict(house, job, house.write(name, packed))
+            assert later["state"] == "SUCCEEDED", later
+            with open(later["predictions"]["path"], encoding="utf-8") as f:
+                assert f.read() == answer, name
+        cut = house.write("cut.csv.gz", gzip.compress(text.encode())[:-9])
+        result = house.cli("predict", job["id"], "--data", cut)
+        assert result.returncode != 0 and "cut.csv.gz: the file is cut" in result.stderr, result
 
 
 @case("A file that cannot be predicted is refused, naming what is wrong with it")
