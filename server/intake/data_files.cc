@@ -194,7 +194,8 @@ absl::StatusOr<std::shared_ptr<const DataFile>> DataFiles::Read(int fd, const st
                                DelimiterOf(text, start.name), sample.header));
   auto file = std::make_shared<DataFile>();
   file->path = resolved;
-  file->bytes = static_cast<int64_t>(static_cast<double>(bytes) * start.growth);
+  file->bytes = start.whole ? static_cast<int64_t>(text.size())
+                            : static_cast<int64_t>(static_cast<double>(bytes) * start.growth);
   file->header = std::move(sample.header);
   file->repeated = std::move(sample.repeated);
   return file;
