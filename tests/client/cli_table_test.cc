@@ -229,7 +229,7 @@ TEST_F(CliTest, InitReadsTablesAsPeopleHaveThem) {
   // The last column is empty: each line ends with a delimiter.
   const std::string spec = spec_of({});
   for (const char* part :
-       {"name: people\n", "/people.csv.gz ", "target: Farbe", "2 classes", "60 rows"}) {
+       {"name: people\n", "/people.csv.gz", "target: Farbe", "2 classes", "60 rows"}) {
     EXPECT_TRUE(Has(spec, part)) << part << "\n" << spec;
   }
   // Dashes among numbers are missing values.
