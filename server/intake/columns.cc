@@ -3,6 +3,8 @@
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
+#include "common/data/table/csv.h"
+
 namespace traind {
 namespace {
 
@@ -94,8 +96,11 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
     return absl::c_linear_search(file.header, column);
   };
   std::vector<std::string> missing, extra;
-  for (const std::string& column : train.header) {
-    if (is_feature(column) && !has(*test, column)) missing.push_back(column);
+  for (size_t i = 0; i < train.header.size(); ++i) {
+    const std::string& column = train.header[i];
+    // Whether a column without a name holds anything is seen when the file is read.
+    const bool has_name = column != UnnamedColumn(i);
+    if (has_name && is_feature(column) && !has(*test, column)) missing.push_back(column);
   }
   for (const std::string& column : test->header) {
     if (is_feature(column) && !has(train, column)) extra.push_back(column);

@@ -46,10 +46,14 @@ absl::Status TestFile::MatchColumns(TableRows& rows) {
   }
   // The test file must have all targets to be scored.
   rows.schema.test_has_target = all_targets;
+  const std::vector<size_t> places = train_.features().Places();
   std::vector<std::string> missing;
-  for (const std::string& name : train_.header().names()) {
-    if (train_.HasOtherRole(name)) continue;
-    if (header_.Find(name) == kAbsent) missing.push_back(name);
+  for (size_t i = 0; i < train_.header().names().size(); ++i) {
+    const std::string& name = train_.header().names()[i];
+    if (train_.HasOtherRole(name) || header_.Find(name) != kAbsent) continue;
+    // Delimiters at the end of each line make such a column, which no model needs.
+    const bool needed = std::find(places.begin(), places.end(), i) != places.end();
+    if (needed || name != UnnamedColumn(i)) missing.push_back(name);
   }
   if (!missing.empty()) {
     return absl::InvalidArgumentError(
@@ -65,7 +69,7 @@ absl::Status TestFile::MatchColumns(TableRows& rows) {
     rows.schema.warnings.push_back(
         absl::StrCat(file, ": ", NameColumns(extra), " ignored: not in ", source_.train.name));
   }
-  for (const size_t at : train_.features().Places()) {
+  for (const size_t at : places) {
     feature_at_.push_back(static_cast<size_t>(header_.Find(train_.header().names()[at])));
   }
   return absl::OkStatus();

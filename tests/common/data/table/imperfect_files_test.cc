@@ -113,6 +113,16 @@ TEST(ImperfectFilesTest, TheIndexThatPandasWritesIsNoFeature) {
   }
 }
 
+TEST(ImperfectFilesTest, DelimitersAtTheEndOfEachLineAreNoColumn) {
+  const auto rows = Read("x,y,\n1,0,\n2,1,\n3,1,\n", "x,\n7,\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->schema.features.size(), 1u);
+  EXPECT_THAT(rows->test[0].numbers, ElementsAre(7));
+  // A column with values is needed.
+  EXPECT_THAT(std::string(Read("x,y,\n1,0,5\n2,1,6\n3,1,7\n", "x\n7\n").status().message()),
+              HasSubstr("column 'unnamed: 2' of train.csv is missing"));
+}
+
 TEST(ImperfectFilesTest, TwoTargetsOrIdsOfTheSameNameAreRefused) {
   EXPECT_EQ(Read("x,y,y\n1,0,5\n2,1,4\n").status().message(),
             "train.csv: two columns are called 'y' (the target)");
