@@ -1,5 +1,6 @@
 #include "common/data/table/packed_table.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <zlib.h>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include "common/base/status_macros.h"
-#include "common/data/table/other_formats.h"
 #include "common/data/table/zip.h"
 
 namespace traind {
@@ -27,6 +27,19 @@ absl::Status Wrong(absl::string_view name, absl::string_view what) {
 bool IsNoTable(absl::string_view member) {
   return absl::EndsWith(member, "/") || absl::StartsWith(member, "__MACOSX/") ||
          absl::EndsWith(member, ".DS_Store");
+}
+
+constexpr uint16_t kDeflate = 8;  // ZIP's number of it
+
+// Goes to the first member that may be a table, and returns its header; one without a name: there
+// is none in these bytes.
+LocalZipHeader SkipToTable(absl::string_view& bytes) {
+  LocalZipHeader header = ReadLocalZipHeader(bytes);
+  while (IsNoTable(header.name)) {
+    bytes.remove_prefix(std::min<uint64_t>(bytes.size(), header.begin + header.packed));
+    header = ReadLocalZipHeader(bytes);
+  }
+  return header;
 }
 
 enum class Form { kGzip, kDeflated, kStored };
@@ -162,31 +175,28 @@ absl::StatusOr<Unpacker::Source> FirstMemberOf(absl::string_view bytes, const st
   source.whole = false;
   source.form = Form::kStored;
   source.name = name;
-  while (true) {
-    const LocalZipHeader header = ReadLocalZipHeader(bytes);
-    if (header.name.empty()) return source;  // further down than the beginning
-    if (IsNoTable(header.name)) {
-      bytes.remove_prefix(std::min<uint64_t>(bytes.size(), header.begin + header.packed));
-      continue;
-    }
-    if (header.encrypted || header.method > 8 || (header.method > 0 && header.method < 8)) {
-      return Wrong(name, absl::StrCat("'", header.name, "' is encrypted, or packed by another ",
-                                      "method than deflate"));
-    }
-    source.form = header.method == 8 ? Form::kDeflated : Form::kStored;
-    source.packed = bytes.substr(header.begin);
-    if (source.form == Form::kStored) source.packed = source.packed.substr(0, header.packed);
-    source.name = absl::StrCat(name, "/", header.name);
-    return source;
+  const LocalZipHeader header = SkipToTable(bytes);
+  if (header.encrypted || (header.method != 0 && header.method != kDeflate)) {
+    return Wrong(name, absl::StrCat("'", header.name, "' is encrypted, or packed by another ",
+                                    "method than deflate"));
   }
+  source.form = header.method == kDeflate ? Form::kDeflated : Form::kStored;
+  source.packed = bytes.substr(header.begin);
+  if (source.form == Form::kStored) source.packed = source.packed.substr(0, header.packed);
+  source.name = absl::StrCat(name, "/", header.name);
+  return source;
 }
 
 }  // namespace
 
 bool IsPackedTable(absl::string_view bytes) {
   if (absl::StartsWith(bytes, kGzip)) return true;
-  if (!absl::StartsWith(bytes, kZip) || IsSpreadsheet(bytes)) return false;
-  return !absl::EndsWith(ReadLocalZipHeader(bytes).name, ".npy");
+  if (!absl::StartsWith(bytes, kZip)) return false;
+  const std::string name = absl::AsciiStrToLower(SkipToTable(bytes).name);
+  for (const char* end : {".csv", ".tsv", ".tab", ".txt"}) {
+    if (absl::EndsWith(name, end)) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<std::unique_ptr<PackedTable>> PackedTable::Open(absl::string_view bytes, bool whole,

@@ -12,8 +12,8 @@
 
 namespace traind {
 
-// Whether the bytes, the beginning of a file, are those of such a table. An archive of arrays (NPZ)
-// or a spreadsheet is none.
+// Whether the bytes, the beginning of a file, are those of such a table. The first file of a ZIP
+// archive must be one by its name: .csv, .tsv, .tab or .txt.
 bool IsPackedTable(absl::string_view bytes);
 
 // Unpacks a table piece by piece.

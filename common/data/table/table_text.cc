@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kPiece = 1 << 18;
 
+bool MayBeText(absl::string_view bytes) { return !IsArrayFile(bytes) && !IsSpreadsheet(bytes); }
+
 bool NeedsDecoding(TextEncoding encoding) {
   return encoding != TextEncoding::kUtf8 && encoding != TextEncoding::kUnknown;
 }
@@ -55,7 +57,7 @@ absl::StatusOr<std::unique_ptr<TableText>> TableText::Of(absl::string_view bytes
   text->csv_.name = std::move(name);
   text->csv_.bytes = bytes;
   if (IsPackedTable(bytes)) RETURN_IF_ERROR(text->Unpack(scratch, most));
-  if (IsArrayFile(text->csv_.bytes)) return text;
+  if (!MayBeText(text->csv_.bytes)) return text;
   RETURN_IF_ERROR(text->Decode(scratch));
   if (const int rows = CutEmptyRows(text->csv_.bytes, text->csv_.name); rows > 0) {
     text->csv_.warnings.push_back(absl::StrCat(text->csv_.name, ": ", rows,
@@ -118,7 +120,7 @@ absl::StatusOr<TableStart> StartOfTable(std::string part, bool whole, std::strin
   } else {
     start.text = std::move(part);
   }
-  if (!IsArrayFile(start.text)) {
+  if (MayBeText(start.text)) {
     const absl::string_view bytes =
         start.whole ? absl::string_view(start.text) : WithoutCutCharacter(start.text);
     const FoundEncoding found = FindEncoding(bytes);
@@ -128,7 +130,7 @@ absl::StatusOr<TableStart> StartOfTable(std::string part, bool whole, std::strin
       start.text = std::move(decoded);
     }
   }
-  if (start.whole && !IsArrayFile(start.text)) {
+  if (start.whole && MayBeText(start.text)) {
     absl::string_view text = start.text;
     CutEmptyRows(text, start.name);
     start.text.resize(text.size());
