@@ -24,6 +24,8 @@ namespace traind {
 inline constexpr char kFloorModelFile[] = "model.bin";
 // The same of a forecast (worker/floor/series_floor_model.h).
 inline constexpr char kSeriesFloorModelFile[] = "series.json";
+// The same of volumes (worker/floor/volume_floor_model.h).
+inline constexpr char kVolumeFloorModelFile[] = "volumes.json";
 
 struct Floor {
   std::string

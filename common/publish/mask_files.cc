@@ -83,11 +83,14 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
   size_t begin = 0;
   for (size_t row = 0; row < volumes.size(); ++row) {
     const VolumeShape& shape = volumes[row].own;
-    const MaskForm of_volume = form == MaskForm::kPng && shape.depth > 1 ? MaskForm::kNpy : form;
+    const Orientation& orientation = volumes[row].orientation;
+    const bool flat = orientation.Inverse().ShapeOf(shape).depth == 1;
+    const MaskForm of_volume = form == MaskForm::kPng && !flat ? MaskForm::kNpy : form;
     files.names.push_back(absl::StrCat(kMasksDir, "/", names[row], MaskEnding(of_volume)));
-    ASSIGN_OR_RETURN(const std::unique_ptr<MaskWriter> writer,
-                     MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), of_volume,
-                                        shape, volumes[row].geometry.value_or(NiftiGeometry())));
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<MaskWriter> writer,
+        MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), of_volume, shape,
+                           volumes[row].geometry.value_or(NiftiGeometry()), orientation));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
     RETURN_IF_ERROR(ReadAnswer(set, volumes[row], values, begin,
                                [&](int64_t, absl::Span<const uint8_t> labels) {

@@ -24,6 +24,7 @@
 #include "server/intake/mistakes.h"
 #include "server/intake/pretrained_file.h"
 #include "server/intake/search_trials.h"
+#include "server/intake/volume_time.h"
 #include "server/plan/budget_rules.h"
 
 namespace traind {
@@ -349,7 +350,9 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
     }
     if (!mistakes.empty()) return mistakes.ToStatus();
     bytes = (*data)->bytes;
-    media = LoadOf(of_source.data(), data->get());
+    v1::DataSpec read = of_source.data();
+    if (read.has_volume()) read.mutable_volume()->clear_mask();  // which nobody reads
+    media = LoadOf(read, data->get());
     resolved.mutable_predict()->set_data((*data)->path);
     resolved.mutable_predict()->set_from(source.id);
     if (resolved.predict().min_members() > models.models_size()) {
@@ -369,6 +372,11 @@ absl::StatusOr<CheckedSpec> Intake::CheckInference(const v1::JobSpec& spec, cons
   checked.floor_time = FloorTime(bytes) + MediaTime(media);
   const absl::Status time = CheckTime(checked.spec, media, checked.floor_time, now);
   if (!time.ok()) return time;
+  if (of_source.data().has_volume()) {
+    std::string warning = VolumeTimeWarning(
+        source, media.files, DeadlineOf(checked.spec, now) - now - checked.floor_time);
+    if (!warning.empty()) checked.warnings.push_back(std::move(warning));
+  }
   checked.sha256 = Sha256Hex(SpecToJson(resolved));
   *(resolved.has_predict() ? resolved.mutable_predict()->mutable_models()
                            : resolved.mutable_serve()->mutable_models()) = models;

@@ -145,7 +145,8 @@ absl::StatusOr<CheckedSpec> TrainingCalls::CheckKind(const v1::JobSpec& spec,
   std::error_code unknown;
   const std::string floor = absl::StrCat(state_dir_, "/", FloorDir((*source)->id), "/");
   const bool floor_is_kept = std::filesystem::exists(floor + kFloorModelFile, unknown) ||
-                             std::filesystem::exists(floor + kSeriesFloorModelFile, unknown);
+                             std::filesystem::exists(floor + kSeriesFloorModelFile, unknown) ||
+                             std::filesystem::exists(floor + kVolumeFloorModelFile, unknown);
   ASSIGN_OR_RETURN(const v1::ModelSet models, ModelsOf(**source, standing, floor_is_kept));
   for (const v1::ModelRef& model : models.models()) {
     const std::string folder = absl::StrCat(state_dir_, "/", model.path());

@@ -1,9 +1,11 @@
 """Volumes that come later, predicted with the models of a Job."""
 import os
 import shutil
+import signal
+import threading
 
 from tests.cases import case, main
-from tests.e2e.harness import House, rows_of, sha256
+from tests.e2e.harness import House, eventually, moment, rows_of, sha256
 from tests.e2e.volumes import as_nifti, make_volumes, spec
 
 
@@ -23,6 +25,17 @@ def predict(house, job, name, *arguments, code=0):
 def masks_of(job):
     folder = os.path.join(os.path.dirname(job["predictions"]["path"]), "masks")
     return {name: sha256(os.path.join(folder, name)) for name in os.listdir(folder)}
+
+
+def floor_masks(house):
+    """The digests of the masks of the floor, of each volume."""
+    make_volumes(house)
+    house.write("all.csv", "id,image\n" + "".join(f"{i},volumes/ct{i:03}.npy\n" for i in range(10)))
+    changes = {"data": {**spec(house)["data"], "test": "all.csv"}, "train": short(house, epochs=1, learning_rate=1e-9)}
+    job = house.wait(house.submit(spec(house, **changes))["id"], 60)
+    assert job["quality"] == "FLOOR", job
+    masks = masks_of(job)
+    return [masks[f"{i}.npy"] for i in range(10)]
 
 
 def half():
@@ -66,6 +79,81 @@ def _():
             assert list(masks_of(later)) == ["first.tiff" if classes == 2 else "first.npy"], masks_of(later)
             table, own = rows_of(later["predictions"]["path"]), rows_of(job["predictions"]["path"])
             assert table[1][0] == "first" and table[1][1:] == own[1][1:], (table, own)
+
+
+@case("A floor that answers predicts later volumes like its own test volumes", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        job = trained(house, train=short(house, epochs=1, learning_rate=1e-9))
+        assert job["quality"] == "FLOOR", job
+        again = predict(house, job, "test.csv")
+        assert (again["state"], again["quality"]) == ("SUCCEEDED", "FLOOR"), again
+        assert masks_of(again) == masks_of(job), (masks_of(again), masks_of(job))
+        assert again["scores"]["oof"] == job["scores"]["oof"], again["scores"]
+
+
+def lasting(house, job, least_s):
+    """A table whose volumes take so long to predict on this machine, and its rows."""
+    rows, took = 20, 0
+    while took < least_s:
+        rows *= 2
+        house.write("many.csv", "id,image\n" + "".join(f"r{i},volumes/ct{i % 10:03}.npy\n" for i in range(rows)))
+        whole = predict(house, job, "many.csv")
+        assert whole["quality"] == "FULL" and len(masks_of(whole)) == rows, whole
+        took = moment(whole["finished_at"]) - moment(whole["started_at"])
+    return rows, masks_of(whole)
+
+
+@case("Too little time for a model still gives a mask for each volume before the deadline", limit_s=250)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        job = trained(house, train=short(house, epochs=8), model={"unet3d": {"base": 16, "levels": 2}})
+        rows, whole = lasting(house, job, 8)
+        # The time ends while models predict: the mean of those that are done, or a part of one.
+        short_of_time = predict(house, job, "many.csv", "--budget", "4s")
+        assert short_of_time["state"] == "SUCCEEDED" and short_of_time["quality"] in ("DEGRADED", "FLOOR"), short_of_time
+        assert moment(short_of_time["finished_at"]) <= moment(short_of_time["deadline"]), short_of_time
+        assert len(masks_of(short_of_time)) == rows and short_of_time["scores"]["oof"] is None, short_of_time
+        assert any(d["rule"] == "predict" and "time is up" in d["cause"] for d in short_of_time["decisions"]), short_of_time
+
+        # Told to answer before one model is through: voxels that it has not reached get the floor's answer.
+        def asked(name, *flags):
+            command = ["predict", job["id"], "--data", os.path.join(house.data, "many.csv"), "--name", name, "--timeout", "90s", *flags]
+            thread = threading.Thread(target=lambda: house.cli(*command))
+            thread.start()
+            new = eventually("the Job is listed", lambda: next(
+                (j for j in house.json("list")["jobs"] if j["name"] == name), None), 40)
+            attempts = os.path.join(house.results(new["id"]), "attempts")
+
+            def begun():
+                parts = [os.path.join(at, f) for at, _, files in os.walk(attempts) for f in files]
+                return any("values-0.npy" in f and os.path.getsize(f) > 50000 for f in parts)
+            eventually("the first model has answered for some volumes", begun, 60)
+            ranks = house.processes("trainrank")
+            for pid in ranks:
+                house.kill(pid, signal.SIGSTOP)
+            finished = house.cli("finish", new["id"])
+            for pid in ranks:
+                house.kill(pid, signal.SIGCONT)
+            assert finished.returncode == 0, finished
+            thread.join()
+            return house.wait(new["id"], 60)
+
+        part = asked("part")
+        assert (part["state"], part["quality"]) == ("SUCCEEDED", "FLOOR"), part
+        said = [d for d in part["decisions"] if d["rule"] == "predict"]
+        assert said and "and the floor's answer for the others" in said[0]["to"], part["decisions"]
+        masks = masks_of(part)
+        assert len(masks) == rows, masks
+        floor = floor_masks(house)
+        last = f"r{rows - 1}.npy"
+        assert masks[last] == floor[(rows - 1) % 10], (masks[last], floor)
+        two = asked("two", "--min-members", "2")
+        assert two["state"] == "FAILED" and "predict.min_members is 2" in two["end_message"], two
 
 
 @case("What cannot be predicted is refused, or ends the Job, with its name", limit_s=150)

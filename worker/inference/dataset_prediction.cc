@@ -68,6 +68,7 @@ absl::Status DatasetPrediction::Run() {
     RETURN_IF_ERROR(MaybePublish());
   }
   if (control_.order() == InferenceControl::Order::kDrop) return absl::OkStatus();
+  if (MayStandIn() && TimeIsUp() && volume_floor_.has_value()) RETURN_IF_ERROR(AnswerByFloor());
   if (Answered() < spec_.min_members) return TooFew();
   const int asked = static_cast<int>(values_.size()) - missing_;
   if (stand_in_ > 0) {
@@ -206,6 +207,7 @@ absl::Status DatasetPrediction::ReadVolumes() {
   if (absl::IsCancelled(file.status())) return TooFew();
   if (!file.ok()) return OfUserFiles(file.status());
   volumes_ = std::move(file->set);
+  ReadVolumeFloor();
   data_.pixels_sha256 = std::move(file->sha256);
   return absl::OkStatus();
 }
@@ -349,7 +351,7 @@ absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& 
   std::vector<double> sums(outputs);
   int64_t left = answers();
   bool ended = false;
-  absl::Duration began = clock_.MonotonicNow();
+  absl::Duration began = clock_.MonotonicNow(), batch_began = began;
   const auto take = [&](absl::Span<const float> slab) -> absl::Status {
     RETURN_IF_ERROR(
         out->Append({reinterpret_cast<const char*>(slab.data()), slab.size() * sizeof(float)}));
@@ -362,7 +364,17 @@ absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& 
     ended = left > 0 && (TimeIsUp() || CannotFinish(left, voxels));
     return ended ? absl::CancelledError("the time is up") : absl::OkStatus();
   };
-  const absl::Status status = model.PredictVolumes(volumes_, take);
+  // A slab of a large volume may take longer than there is time.
+  const auto between = [&]() -> absl::Status {
+    const absl::Duration now = clock_.MonotonicNow(), batch = now - batch_began;
+    batch_began = now;
+    ReportProgress();
+    ended = left > 0 &&
+            (control_.order() != InferenceControl::Order::kContinue || now + batch >= AnswerAt());
+    if (ended) step_cost_ = std::max(step_cost_, batch);
+    return ended ? absl::CancelledError("the time is up") : absl::OkStatus();
+  };
+  const absl::Status status = model.PredictVolumes(volumes_, take, between);
   if (ended) return EndEarly(sums, left, *out);
   RETURN_IF_ERROR(status);
   ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
@@ -372,13 +384,51 @@ absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& 
 // Some answers, and their mean for the others, are better than none.
 absl::StatusOr<std::string> DatasetPrediction::EndEarly(const std::vector<double>& sums,
                                                         int64_t left, DurableWriter& out) {
-  const bool may_stand_in = Answered() == 0 && spec_.min_members <= 1 && left < answers() &&
-                            control_.order() != InferenceControl::Order::kDrop;
-  if (!may_stand_in) return absl::CancelledError("the time is up");
-  RETURN_IF_ERROR(AppendMeans(sums, left, out));
+  if (!MayStandIn() || left == answers()) return absl::CancelledError("the time is up");
+  RETURN_IF_ERROR(volume_floor_.has_value() ? AppendFloor(left, out)
+                                            : AppendMeans(sums, left, out));
   stand_in_ = left;
   ASSIGN_OR_RETURN(const FileDigest digest, out.Commit());
   return digest.sha256;
+}
+
+bool DatasetPrediction::MayStandIn() const {
+  return Answered() == 0 && spec_.min_members <= 1 &&
+         control_.order() != InferenceControl::Order::kDrop;
+}
+
+// The floor of the Job whose models predict, where it saw the same table and volumes.
+void DatasetPrediction::ReadVolumeFloor() {
+  auto floor = ReadVolumeFloorModel(absl::StrCat(task_.state_dir, "/", FloorDir(spec_.from)));
+  if (!floor.ok() || floor->table_sha256 != table_sha256_) return;
+  volume_floor_ = *std::move(floor);
+}
+
+absl::Status DatasetPrediction::AppendFloor(int64_t left, DurableWriter& out) const {
+  int64_t answered = answers() - left;  // before the next slice
+  return AnswerVolumes(*volumes_, volume_floor_->Label(), [&](absl::Span<const float> slice) {
+    const int64_t voxels = static_cast<int64_t>(slice.size()) / values();
+    const int64_t known = std::min(answered, voxels);
+    answered -= known;
+    slice.remove_prefix(static_cast<size_t>(known * values()));
+    return out.Append({reinterpret_cast<const char*>(slice.data()), slice.size() * sizeof(float)});
+  });
+}
+
+absl::Status DatasetPrediction::AnswerByFloor() {
+  constexpr int kPlace = 0;  // that of a model, none of which has answered
+  ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, StartValues(kPlace));
+  RETURN_IF_ERROR(AppendFloor(answers(), *out));
+  ASSIGN_OR_RETURN(const FileDigest digest, out->Commit());
+  MemberValues values;
+  values.path = InAttempt(absl::StrCat("values-", kPlace, ".npy"));
+  values.member.fold = -1;
+  values.member.kind = volume_floor_->name;
+  values.member.weight = 1;
+  values.member.test_sha256 = digest.sha256;
+  values_[kPlace] = std::move(values);
+  stand_in_ = answers();
+  return absl::OkStatus();
 }
 
 absl::Status DatasetPrediction::AppendMeans(const std::vector<double>& sums, int64_t left,
@@ -501,7 +551,9 @@ void DatasetPrediction::NoteStandIn() const {
   decision.cause = "the time is up before one model has answered for all rows";
   const char* const what = volumes_ != nullptr ? " voxels" : " rows";
   decision.from = absl::StrCat(answers(), what);
-  decision.to = absl::StrCat(answers() - stand_in_, what, ", and their mean answer for the others");
+  decision.to = absl::StrCat(answers() - stand_in_, what, ", and ",
+                             volume_floor_.has_value() ? "the floor's" : "their mean",
+                             " answer for the others");
   sink_.Send(decision);
 }
 

@@ -15,6 +15,7 @@
 #include "common/base/durable_file.h"
 #include "common/data/image/image_input.h"
 #include "common/publish/dataset_publisher.h"
+#include "worker/floor/volume_floor_model.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/row_model.h"
 #include "worker/inference/rows_file.h"
@@ -30,7 +31,8 @@ namespace traind {
 // durable when it is done, so an Attempt after a kill continues with the next model. The
 // Prediction is published when all models have answered or time is up, and now and then before.
 // If no model is done when time is up, and one model is enough, the answers of the first one so
-// far are published, with their mean for the other rows (FLOOR).
+// far are published, with their mean for the other rows (FLOOR). Other voxels get the answer of the
+// floor, where it is kept, even if no model has reached any.
 // Sends TableReady (rows and warnings), Progress and Predicted; its caller
 // sends Finished and Failed.
 // Threads: Run() on one; the control may change meanwhile. Errors: FailureReason() maps each.
@@ -65,6 +67,11 @@ class DatasetPrediction {
   absl::StatusOr<std::string> EndEarly(const std::vector<double>& sums, int64_t left,
                                        DurableWriter& out);
   absl::Status AppendMeans(const std::vector<double>& sums, int64_t left, DurableWriter& out) const;
+  // The answers of the floor for the last `left` voxels.
+  absl::Status AppendFloor(int64_t left, DurableWriter& out) const;
+  absl::Status AnswerByFloor();
+  void ReadVolumeFloor();
+  bool MayStandIn() const;
   absl::Status MaybePublish();
   absl::Status PublishNow();
   absl::Status TooFew() const;
@@ -99,6 +106,7 @@ class DatasetPrediction {
   int64_t rows_ = 0;
   std::unique_ptr<RowsFile> rows_file_;
   std::shared_ptr<const VolumeSet> volumes_;         // null: rows are no volumes
+  std::optional<VolumeFloorModel> volume_floor_;     // none: it is not kept
   std::vector<std::optional<MemberValues>> values_;  // [model]
   int64_t blocks_done_ = 0;
   absl::Duration step_cost_;  // duration of the last whole step

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <vector>
 
+#include "common/base/status_macros.h"
+
 namespace traind {
 
 absl::Status FloorRowsModel::Predict(const LaterRows& rows, int64_t begin, int64_t end,
@@ -31,6 +33,19 @@ absl::Status FloorRowsModel::Predict(const LaterRows& rows, int64_t begin, int64
 
 absl::Status SeriesFloorRowsModel::Predict(const LaterRows&, int64_t, int64_t, absl::Span<float>) {
   return absl::InternalError("a forecast needs the history of its series");
+}
+
+absl::Status VolumeFloorRowsModel::Predict(const LaterRows&, int64_t, int64_t, absl::Span<float>) {
+  return absl::InternalError("the floor of volumes needs their voxels");
+}
+
+absl::Status VolumeFloorRowsModel::PredictVolumes(std::shared_ptr<const VolumeSet> volumes,
+                                                  const TakeValues& take,
+                                                  const std::function<absl::Status()>& between) {
+  return AnswerVolumes(*volumes, model_.Label(), [&](absl::Span<const float> slice) {
+    RETURN_IF_ERROR(take(slice));
+    return between();
+  });
 }
 
 }  // namespace traind

@@ -9,6 +9,7 @@
 
 #include "worker/floor/floor_model.h"
 #include "worker/floor/series_floor_model.h"
+#include "worker/floor/volume_floor_model.h"
 #include "worker/inference/row_model.h"
 
 namespace traind {
@@ -55,6 +56,27 @@ class SeriesFloorRowsModel : public RowModel {
 
  private:
   const SeriesFloorModel model_;
+};
+
+// The floor of volumes. Threads: confined to one.
+class VolumeFloorRowsModel : public RowModel {
+ public:
+  explicit VolumeFloorRowsModel(VolumeFloorModel model) : model_(std::move(model)) {}
+
+  const InputSchema& input() const override { return model_.input; }
+  const ImageFields* image() const override { return nullptr; }
+  const std::string& table_sha256() const override { return model_.table_sha256; }
+  int64_t attempt() const override { return 0; }
+  double epoch() const override { return 0; }
+  int64_t step() const override { return 0; }
+  int64_t RowsPerStep() const override { return kRowsPerBlock; }
+  absl::Status Predict(const LaterRows& rows, int64_t begin, int64_t end,
+                       absl::Span<float> out) override;
+  absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> volumes, const TakeValues& take,
+                              const std::function<absl::Status()>& between) override;
+
+ private:
+  const VolumeFloorModel model_;
 };
 
 }  // namespace traind

@@ -171,9 +171,11 @@ absl::StatusOr<std::vector<float>> NetworkModel::Forecast(std::shared_ptr<const 
 }
 
 absl::Status NetworkModel::PredictVolumes(std::shared_ptr<const VolumeSet> volumes,
-                                          const TakeValues& take) {
+                                          const TakeValues& take,
+                                          const std::function<absl::Status()>& between) {
   return learner_->PredictVolumes(
-      Weights::kBest, VolumeSource(std::move(volumes), Split::kTest, file_.volume->patch), take);
+      Weights::kBest, VolumeSource(std::move(volumes), Split::kTest, file_.volume->patch), take,
+      between);
 }
 
 }  // namespace traind

@@ -29,8 +29,8 @@ class NetworkModel final : public TrainedModel {
   int64_t InstanceBytes() const override;
   void AnswerFewRows() override { learner_->AnswerIn(Precision::kFp32); }
   absl::StatusOr<std::vector<float>> Forecast(std::shared_ptr<const Table> later) override;
-  absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> volumes,
-                              const TakeValues& take) override;
+  absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> volumes, const TakeValues& take,
+                              const std::function<absl::Status()>& between) override;
 
  private:
   explicit NetworkModel(ModelFile file) : TrainedModel(std::move(file)) {}

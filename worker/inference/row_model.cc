@@ -29,6 +29,11 @@ absl::StatusOr<SeriesFloorModel> ReadSeriesFloor(const std::string& state_dir,
   return ReadSeriesFloorModel(absl::StrCat(state_dir, "/", model.dir));
 }
 
+absl::StatusOr<VolumeFloorModel> ReadVolumeFloor(const std::string& state_dir,
+                                                 const ModelChoice& model) {
+  return ReadVolumeFloorModel(absl::StrCat(state_dir, "/", model.dir));
+}
+
 }  // namespace
 
 absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
@@ -44,6 +49,14 @@ absl::StatusOr<RowModelInput> ReadRowModelInput(const std::string& state_dir,
       return input;
     }
     if (!absl::IsNotFound(forecast.status())) return forecast.status();
+    auto volumes = ReadVolumeFloor(state_dir, model);
+    if (volumes.ok()) {
+      input.schema = std::move(volumes->input);
+      input.volume = std::move(volumes->volume);
+      input.table_sha256 = std::move(volumes->table_sha256);
+      return input;
+    }
+    if (!absl::IsNotFound(volumes.status())) return volumes.status();
     ASSIGN_OR_RETURN(FloorModel floor, ReadFloor(state_dir, model));
     input.schema = std::move(floor.input);
     input.table_sha256 = std::move(floor.table_sha256);
@@ -66,6 +79,9 @@ absl::StatusOr<std::unique_ptr<RowModel>> LoadRowModel(const std::string& state_
   auto forecast = ReadSeriesFloor(state_dir, model);
   if (forecast.ok()) return std::make_unique<SeriesFloorRowsModel>(*std::move(forecast));
   if (!absl::IsNotFound(forecast.status())) return forecast.status();
+  auto volumes = ReadVolumeFloor(state_dir, model);
+  if (volumes.ok()) return std::make_unique<VolumeFloorRowsModel>(*std::move(volumes));
+  if (!absl::IsNotFound(volumes.status())) return volumes.status();
   ASSIGN_OR_RETURN(FloorModel floor, ReadFloor(state_dir, model));
   return std::make_unique<FloorRowsModel>(std::move(floor));
 }

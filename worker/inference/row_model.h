@@ -61,10 +61,11 @@ class RowModel {
     return absl::InternalError("the model does not forecast");
   }
   // Predicts test volumes, one after the other, and hands over their values in the order of voxels,
-  // [some voxels, volumes.values()]. Errors: those of `take`, too. REQUIRES: the model's input is
-  // volumes.
+  // [some voxels, volumes.values()]. between: called after each part of the work. Errors: those of
+  // `take` and `between`, too. REQUIRES: the model's input is volumes.
   virtual absl::Status PredictVolumes(std::shared_ptr<const VolumeSet> /*volumes*/,
-                                      const TakeValues& /*take*/) {
+                                      const TakeValues& /*take*/,
+                                      const std::function<absl::Status()>& /*between*/) {
     return absl::InternalError("the model predicts no volumes");
   }
 };

@@ -184,8 +184,10 @@ class Learner {
 
   // Predicts volumes that are not the learner's, one after the other: for each voxel the
   // probability of being foreground or, with several classes, of the background and of each
-  // class. Holds no more of a volume than the depth of a patch.
-  absl::Status PredictVolumes(Weights which, const VolumeSource& source, const AnswerSink& sink);
+  // class. Holds no more of a volume than the depth of a patch. between: called after each batch of
+  // patches, whose error ends the prediction; null: nothing is.
+  absl::Status PredictVolumes(Weights which, const VolumeSource& source, const AnswerSink& sink,
+                              const std::function<absl::Status()>& between = nullptr);
 
   // Whether Predict takes a pass written by hand (handwritten_forward.h).
   bool PredictsByHand() const;

@@ -16,7 +16,8 @@
 namespace traind {
 
 absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& source, int64_t row,
-                                          const ReceiveSlices& take) {
+                                          const ReceiveSlices& take,
+                                          const std::function<absl::Status()>& between) {
   constexpr int64_t kVoxelsAtOnce = 1 << 17;
   const VolumeShape& shape = source.volume(row).shape;
   SlidingWindow window;
@@ -36,7 +37,8 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
       Score(which, inputs, out.data() + begin * answer);
       return absl::OkStatus();
     };
-    return ScoreInBlocks(static_cast<int64_t>(begins.size()), score);
+    RETURN_IF_ERROR(ScoreInBlocks(static_cast<int64_t>(begins.size()), score));
+    return between == nullptr ? absl::OkStatus() : between();
   };
   // No later patch reads the slices that have been answered, so they are released.
   const auto take_and_release = [&](int64_t z, int64_t slices, absl::Span<const float> answer) {
@@ -62,7 +64,7 @@ absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& sour
       finite &= std::all_of(answer.begin(), answer.end(), [](float v) { return v == v; });
       return mask.Add(answer);
     };
-    RETURN_IF_ERROR(PredictVolume(which, source, row, take));
+    RETURN_IF_ERROR(PredictVolume(which, source, row, take, /*between=*/nullptr));
     RETURN_IF_ERROR(mask.Finish());
     const double value = score.Score(options.mask_score);
     *out++ = finite ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
@@ -71,13 +73,14 @@ absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& sour
 }
 
 absl::Status Learner::PredictVolumes(Weights which, const VolumeSource& source,
-                                     const AnswerSink& sink) {
+                                     const AnswerSink& sink,
+                                     const std::function<absl::Status()>& between) {
   return Guarded([&]() -> absl::Status {
     const auto sink_slices = [&](int64_t, int64_t, absl::Span<const float> answer) {
       return sink(answer);
     };
     for (int64_t row = 0; row < source.volumes(); ++row) {
-      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, sink_slices));
+      RETURN_IF_ERROR(impl_->PredictVolume(which, source, row, sink_slices, between));
     }
     return absl::OkStatus();
   });

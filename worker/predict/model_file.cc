@@ -14,6 +14,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/input_schema_json.h"
+#include "common/data/volume/volume_input_json.h"
 #include "common/plain/plain_json.h"
 
 namespace traind {
@@ -25,7 +26,6 @@ using Json = nlohmann::json;
 constexpr int kFormat = 3;
 constexpr char kSmooth[] = "smooth", kClamp[] = "clamp";
 constexpr char kBodyName[] = "model";
-constexpr char kLargest[] = "largest";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
   return absl::StrCat(state_dir, "/", dir, "/", kModelFile);
@@ -79,28 +79,6 @@ LagState LagsFromJson(const Json& json) {
   json.at("scale").get_to(lags.scale);
   lags.known_ahead = json.value("known_ahead", lags.known_ahead);  // older files lack it
   return lags;
-}
-
-Json VolumeJson(const VolumeInput& volume) {
-  Json json = {{"column", volume.column},
-               {"channels", volume.channels},
-               {"patch", volume.patch},
-               {"classes", volume.classes}};
-  if (volume.treatment.largest_component) json["components"] = kLargest;
-  if (volume.treatment.spacing.has_value()) json["spacing"] = *volume.treatment.spacing;
-  return json;
-}
-
-// Throws nlohmann's exceptions if the JSON is not as it was written.
-VolumeInput VolumeFromJson(const Json& json) {
-  VolumeInput volume;
-  json.at("column").get_to(volume.column);
-  json.at("channels").get_to(volume.channels);
-  json.at("patch").get_to(volume.patch);
-  json.at("classes").get_to(volume.classes);
-  volume.treatment.largest_component = json.value("components", "") == kLargest;
-  if (json.contains("spacing")) volume.treatment.spacing = json["spacing"].get<Spacing>();
-  return volume;
 }
 
 // Throws nlohmann's exceptions if the JSON is not as it was written.
@@ -164,7 +142,7 @@ absl::StatusOr<ModelFile> FileFromJson(const Json& json) {
     file.input.text_columns = {file.image.column};
   }
   if (json.contains("volume")) {
-    file.volume = VolumeFromJson(json["volume"]);
+    file.volume = VolumeInputFromJson(json["volume"]);
     file.input.text_columns = {file.volume->column};
   }
   return file;
@@ -193,17 +171,6 @@ absl::Status ReadImageFields(ModelFile& file) {
   }
   ASSIGN_OR_RETURN(file.image, ParseImageFields(section.dump()));
   return absl::OkStatus();
-}
-
-bool VolumeFits(const ModelFile& file) {
-  if (!file.volume.has_value()) return true;
-  const auto sound = [](double distance) { return std::isfinite(distance) && distance > 0; };
-  const std::optional<Spacing>& spacing = file.volume->treatment.spacing;
-  const Extent3& patch = file.volume->patch;
-  return std::all_of(patch.begin(), patch.end(),
-                     [](int64_t extent) { return extent >= 1 && extent <= kMostExtent; }) &&
-         file.volume->channels >= 1 && file.volume->channels <= kMostExtent &&
-         (!spacing.has_value() || std::all_of(spacing->begin(), spacing->end(), sound));
 }
 
 bool SeriesFit(const ModelFile& file) {
@@ -248,9 +215,9 @@ bool Fits(const ModelFile& file) {
     return false;
   }
   const size_t targets = file.encoder.target_mean.size();
-  return SeriesFit(file) && VolumeFits(file) && file.input.outputs() > 0 &&
-         file.encoder.shape.window >= 1 && file.encoder.shape.horizon >= 0 &&
-         targets == file.encoder.target_scale.size() &&
+  return SeriesFit(file) && (!file.volume.has_value() || IsSound(*file.volume)) &&
+         file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
+         file.encoder.shape.horizon >= 0 && targets == file.encoder.target_scale.size() &&
          (file.input.classes.empty() ? targets == file.input.targets.size() : targets == 0);
 }
 
@@ -298,7 +265,7 @@ absl::Status WriteModelFile(const std::string& state_dir, const std::string& dir
                      {"mean", file.pixel_scale.mean},
                      {"inverse_scale", file.pixel_scale.inverse_scale}};
   }
-  if (file.volume.has_value()) body["volume"] = VolumeJson(*file.volume);
+  if (file.volume.has_value()) body["volume"] = VolumeInputJson(*file.volume);
   const std::string text = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   return WriteFileDurably(PathOf(state_dir, dir), WithDigest(kBodyName, text));
 }

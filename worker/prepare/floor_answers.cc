@@ -12,44 +12,20 @@
 namespace traind {
 namespace {
 
-// Reads a slice of the volume and labels it. values: [H, W, set.values()], where a voxel's label
-// gets probability 1.
-void AnswerSlice(const VolumeSet& set, const StoredVolume& volume, int64_t z,
-                 const std::function<uint8_t(float)>& label, std::vector<float>& values) {
-  const auto channels = static_cast<size_t>(volume.shape.channels);
-  const auto width = static_cast<size_t>(set.values());
-  std::vector<float> slice(static_cast<size_t>(volume.shape.slice()));
-  set.ReadSlice(volume, z, absl::MakeSpan(slice));
-  values.assign(slice.size() / channels * width, 0.0f);
-  for (size_t i = 0; i < slice.size() / channels; ++i) {
-    const uint8_t voxel_label = label(slice[i * channels]);
-    if (width > 1) {
-      values[i * width + voxel_label] = 1;
-    } else {
-      values[i] = voxel_label;
-    }
-  }
-  set.Release(volume, z, 1);
-}
-
 absl::StatusOr<FileDigest> WriteTest(const std::string& path, const VolumeSet& set,
-                                     const std::function<uint8_t(float)>& label) {
+                                     const VoxelLabel& label) {
   ASSIGN_OR_RETURN(const std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   RETURN_IF_ERROR(out->Append(NpyHeaderText("<f4", {set.TestVoxels(), set.values()})));
-  std::vector<float> values;
-  for (const StoredVolume& volume : set.volumes(Split::kTest)) {
-    for (int64_t z = 0; z < volume.shape.depth; ++z) {
-      AnswerSlice(set, volume, z, label, values);
-      RETURN_IF_ERROR(out->Append(
-          {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}));
-    }
-  }
+  RETURN_IF_ERROR(AnswerVolumes(set, label, [&](absl::Span<const float> values) {
+    return out->Append(
+        {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  }));
   return out->Commit();
 }
 
 // Scores the mask that would answer.
 absl::StatusOr<float> ScoreAnswer(const VolumeSet& set, const StoredVolume& volume, Metric metric,
-                                  const std::function<uint8_t(float)>& label) {
+                                  const VoxelLabel& label) {
   MaskScore score(set.values());
   AnswerMask mask(set, volume, [&](int64_t z, absl::Span<const uint8_t> labels) {
     score.Add(labels, set.OwnMaskSlice(volume, z));
@@ -69,30 +45,31 @@ absl::StatusOr<float> ScoreAnswer(const VolumeSet& set, const StoredVolume& volu
 
 absl::StatusOr<Floor> AnswerByRules(const Table& table, const VolumeSet& set,
                                     const FloorFolds& folds, Metric metric,
-                                    const VolumeRules& rules, const std::string& test_file) {
+                                    const VolumeRules& rules, const std::string& test_file,
+                                    VolumeFloorModel& model) {
   Floor floor;
   floor.model = rules.model;
   const auto volumes = set.volumes(Split::kTrain);
   const size_t rows = volumes.size();
-  const auto label_by = [&rules](size_t rule) {
-    return [&rules, rule](float value) { return rules.label(value, rule); };
-  };
   floor.oof.shape = {static_cast<int64_t>(rows), 1};
   for (size_t row = 0; row < rows; ++row) {
     const int fold = folds.fold_of[row];
     const size_t rule = static_cast<size_t>(fold < 0 ? folds.split.folds : fold);
     float score = 0;
-    if (set.largest_component() || volumes[row].resampled()) {
-      ASSIGN_OR_RETURN(score, ScoreAnswer(set, volumes[row], metric, label_by(rule)));
+    if (set.treatment().largest_component || volumes[row].resampled()) {
+      ASSIGN_OR_RETURN(score, ScoreAnswer(set, volumes[row], metric, rules.LabelBy(rule)));
     } else {
       score = rules.score(row, rule);
     }
     floor.oof.values.push_back(score);
   }
   ASSIGN_OR_RETURN(const FileDigest test,
-                   WriteTest(test_file, set, label_by(static_cast<size_t>(folds.split.folds))));
+                   WriteTest(test_file, set, rules.LabelBy(rules.labels.size() - 1)));
   floor.test_file = test_file;
   floor.test_sha256 = test.sha256;
+  model.name = rules.model;
+  model.bins = rules.bins;
+  model.labels = rules.labels.back();
   floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }

@@ -29,6 +29,7 @@
 #include "common/publish/publisher.h"
 #include "worker/floor/floor_model_file.h"
 #include "worker/floor/series_floor_model.h"
+#include "worker/floor/volume_floor_model.h"
 #include "worker/prepare/data_files.h"
 #include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"
@@ -93,6 +94,7 @@ class PrepareRun {
   absl::StatusOr<std::string> ReadTokenizer() const;
   absl::Status WriteFoldTokenizers() const;
   absl::Status KeepSeriesModel(SeriesFloorModel model) const;
+  absl::Status KeepVolumeModel() const;
   struct Forecast {
     Floor floor;
     SeriesFloorModel model;  // its parts alone
@@ -120,7 +122,8 @@ class PrepareRun {
   SplitSpec split_;  // with its kind resolved
   std::vector<int16_t> fold_of_;
   std::optional<SeasonalFloor> naive_;  // of a forecast
-  std::string weights_;                 // report on the pretrained weights
+  std::optional<VolumeFloorModel> volume_model_;
+  std::string weights_;  // report on the pretrained weights
 };
 
 absl::StatusOr<std::string> PrepareRun::ReadTokenizer() const {
@@ -191,6 +194,7 @@ absl::Status PrepareRun::WriteFolds() {
 absl::Status PrepareRun::PublishFloor(Floor& floor, FloorModel model, SeriesFloorModel series) {
   RETURN_IF_ERROR(WriteFloor(task_.state_dir, task_.job, floor, [&]() -> absl::Status {
     RETURN_IF_ERROR(KeepModel(std::move(model)));
+    RETURN_IF_ERROR(KeepVolumeModel());
     return KeepSeriesModel(std::move(series));
   }));
   PublishRequest request;
@@ -310,6 +314,15 @@ absl::Status PrepareRun::KeepSeriesModel(SeriesFloorModel model) const {
   return WriteSeriesFloorModel(dir, model);
 }
 
+absl::Status PrepareRun::KeepVolumeModel() const {
+  if (!volume_model_.has_value()) return absl::OkStatus();
+  VolumeFloorModel model = *volume_model_;
+  model.job = task_.job;
+  model.table_sha256 = table_->schema().content_sha256;
+  model.input = InputSchemaOf(table_->schema());
+  return WriteVolumeFloorModel(InState(FloorDir(task_.job)), model);
+}
+
 // The row's own columns are not known, only the past is.
 PrepareRun::Forecast PrepareRun::ForecastFloor(const LinearFloorOptions& options) const {
   const absl::Duration end = clock_.MonotonicNow() + options.time;
@@ -370,7 +383,14 @@ absl::StatusOr<Floor> PrepareRun::FirstFloor() {
     const std::string folder = InState(FloorDir(task_.job));
     RETURN_IF_ERROR(MakeDirs(folder));
     const auto fit = volumes->classes().size() > 1 ? RangeFloor : ThresholdFloor;
-    return fit(*table_, *volumes, Folds(), spec_.metric, absl::StrCat(folder, "/", kNextTestFile));
+    VolumeFloorModel& model = volume_model_.emplace();
+    model.volume = {spec_.volume->image,
+                    volumes->channels(),
+                    volumes->classes(),
+                    volumes->treatment(),
+                    {1, 1, 1}};
+    return fit(*table_, *volumes, Folds(), spec_.metric, absl::StrCat(folder, "/", kNextTestFile),
+               model);
   }
   Floor first = PriorFloor(*table_, Folds(), spec_.metric);
   naive_ = SeasonalNaiveFloor(*table_, Folds(), spec_.metric);

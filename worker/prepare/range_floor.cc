@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/data/volume/overlap.h"
+#include "worker/floor/intensity_bins.h"
 #include "worker/prepare/floor_answers.h"
-#include "worker/prepare/intensity_bins.h"
 
 namespace traind {
 namespace {
@@ -120,7 +120,8 @@ float ScoreOf(const VoxelCounts& counts, const Labels& labels, Metric metric) {
 }  // namespace
 
 absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
-                                 Metric metric, const std::string& test_file) {
+                                 Metric metric, const std::string& test_file,
+                                 VolumeFloorModel& model) {
   const auto volumes = set.volumes(Split::kTrain);
   const IntensityBins bins = BinsOf(volumes);
   std::vector<VoxelCounts> counts;
@@ -140,8 +141,9 @@ absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const
   rules.score = [&](size_t row, size_t rule) {
     return ScoreOf(counts[row], fold_labels[rule], metric);
   };
-  rules.label = [&](float value, size_t rule) { return fold_labels[rule][bins.BinOf(value)]; };
-  return AnswerByRules(table, set, folds, metric, rules, test_file);
+  rules.bins = bins;
+  for (const Labels& labels : fold_labels) rules.labels.emplace_back(labels.begin(), labels.end());
+  return AnswerByRules(table, set, folds, metric, rules, test_file, model);
 }
 
 }  // namespace traind

@@ -8,6 +8,7 @@
 #include "common/data/volume/volume_set.h"
 #include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
+#include "worker/floor/volume_floor_model.h"
 #include "worker/prepare/prior_floor.h"
 
 namespace traind {
@@ -20,9 +21,11 @@ namespace traind {
 // `oof` holds the score of each training volume by its own fold's ranges. Writes `test_file`,
 // [voxels of the test volumes, 1 + classes], with a 1 for the class of each voxel by the ranges
 // of all training volumes.
+// `model` becomes the rule of all training volumes; its other fields are left.
 // Errors: those of DurableWriter. REQUIRES: metric scores masks; every training volume has
 // a mask; the set has several classes.
 absl::StatusOr<Floor> RangeFloor(const Table& table, const VolumeSet& set, const FloorFolds& folds,
-                                 Metric metric, const std::string& test_file);
+                                 Metric metric, const std::string& test_file,
+                                 VolumeFloorModel& model);
 
 }  // namespace traind

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "common/data/volume/overlap.h"
+#include "worker/floor/intensity_bins.h"
 #include "worker/prepare/floor_answers.h"
-#include "worker/prepare/intensity_bins.h"
 
 namespace traind {
 namespace {
@@ -55,7 +55,7 @@ Threshold BestOf(const std::vector<Scores>& scores, absl::Span<const int32_t> ro
 
 absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
                                      const FloorFolds& folds, Metric metric,
-                                     const std::string& test_file) {
+                                     const std::string& test_file, VolumeFloorModel& model) {
   const auto volumes = set.volumes(Split::kTrain);
   const IntensityBins bins = BinsOf(volumes);
   std::vector<Scores> scores;
@@ -73,12 +73,14 @@ absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
   rules.score = [&](size_t row, size_t rule) {
     return static_cast<float>(scores[row][fold_thresholds[rule].side][fold_thresholds[rule].bin]);
   };
-  rules.label = [&](float value, size_t rule) -> uint8_t {
-    const Threshold& threshold = fold_thresholds[rule];
-    const bool above = bins.BinOf(value) >= threshold.bin;
-    return above == (threshold.side == 0) ? 1 : 0;
-  };
-  return AnswerByRules(table, set, folds, metric, rules, test_file);
+  rules.bins = bins;
+  for (const Threshold& threshold : fold_thresholds) {
+    std::vector<uint8_t>& labels = rules.labels.emplace_back();
+    for (size_t bin = 0; bin < kBins; ++bin) {
+      labels.push_back((bin >= threshold.bin) == (threshold.side == 0) ? 1 : 0);
+    }
+  }
+  return AnswerByRules(table, set, folds, metric, rules, test_file, model);
 }
 
 }  // namespace traind

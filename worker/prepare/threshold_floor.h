@@ -8,6 +8,7 @@
 #include "common/data/volume/volume_set.h"
 #include "common/metrics/metrics.h"
 #include "common/publish/floor_files.h"
+#include "worker/floor/volume_floor_model.h"
 #include "worker/prepare/prior_floor.h"
 
 namespace traind {
@@ -18,10 +19,11 @@ namespace traind {
 // `oof` holds the score of each training volume by its own fold's threshold. Writes
 // `test_file`, a 0 or 1 for each voxel of the test volumes, by the threshold
 // of all training volumes.
+// `model` becomes the rule of all training volumes; its other fields are left.
 // Errors: those of DurableWriter. REQUIRES: metric scores masks; every
 // training volume has a mask.
 absl::StatusOr<Floor> ThresholdFloor(const Table& table, const VolumeSet& set,
                                      const FloorFolds& folds, Metric metric,
-                                     const std::string& test_file);
+                                     const std::string& test_file, VolumeFloorModel& model);
 
 }  // namespace traind

@@ -67,7 +67,8 @@ class VolumeMedia final : public RowMedia {
 
   const PrepareSpec& spec_;
   Part train_, test_;
-  std::string content_ = "volumes\n";  // with the digests of all files
+  std::string content_ =  // with the digests of all files
+      absl::StrCat("volumes ", kVolumeReaderVersion, "\n");
 };
 
 absl::Status VolumeMedia::Open() {
@@ -132,8 +133,11 @@ absl::Status VolumeMedia::OpenPart(const std::string& path, bool training, Part&
     for (const size_t at : {image, mask}) {
       if (row < 0 || at >= fields.size() || IsMissing(fields[at])) continue;
       ASSIGN_OR_RETURN(const std::string file, FileBelow(part.root, fields[at], name));
-      const absl::StatusOr<FileDigest> digest = DigestFile(file);
-      absl::StrAppend(&content_, digest.ok() ? digest->sha256 : "not there", "\n");
+      for (const std::string& part_of : {file, OtherOfPair(file)}) {
+        if (part_of.empty()) continue;
+        const absl::StatusOr<FileDigest> digest = DigestFile(part_of);
+        absl::StrAppend(&content_, digest.ok() ? digest->sha256 : "not there", "\n");
+      }
     }
   }
   part.table = {name, part.manifest, part.text->csv().warnings};
@@ -200,8 +204,11 @@ VolumeTreatment VolumeMedia::TreatmentFor(TableRows& rows) const {
     if (!path.ok()) continue;
     const absl::StatusOr<std::unique_ptr<VolumeReader>> reader = OpenVolume(*path);
     if (!reader.ok()) continue;
-    const absl::StatusOr<Spacing> spacing = SpacingOf((*reader)->geometry());
-    if (spacing.ok()) spacings.push_back(*spacing);
+    const std::optional<NiftiGeometry>& geometry = (*reader)->geometry();
+    const absl::StatusOr<Spacing> spacing = SpacingOf(geometry);
+    if (!spacing.ok()) continue;
+    const Orientation orientation = OrientationOf(*geometry, (*reader)->shape());
+    spacings.push_back(orientation.SpacingOf(*spacing));
   }
   constexpr Spacing kOfNone = {1, 1, 1};
   treatment.spacing = spacings.empty() ? kOfNone : MedianOf(std::move(spacings));

@@ -81,7 +81,7 @@ void Trainer::SaveModelFile() {
     const VolumeSet& set = data_.volumes()->set();
     file.volume->channels = set.channels();
     file.volume->classes = set.classes();
-    file.volume->treatment = {set.spacing(), set.largest_component()};
+    file.volume->treatment = set.treatment();
     file.volume->patch = data_.volumes()->patch();
   }
   const absl::Status saved =

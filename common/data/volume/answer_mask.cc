@@ -14,7 +14,7 @@ AnswerMask::AnswerMask(const VolumeSet& set, const StoredVolume& volume, Take ta
       take_(std::move(take)),
       labels_(static_cast<size_t>(own_.height * own_.width)) {
   if (volume.resampled()) resampler_.emplace(volume.shape, volume.own, values_);
-  if (set.largest_component()) {
+  if (set.treatment().largest_component) {
     components_.emplace(own_.height, own_.width, std::max<int64_t>(1, values_ - 1));
   }
 }

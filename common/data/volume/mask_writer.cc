@@ -2,9 +2,11 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <utility>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/data/image/encode.h"
@@ -160,6 +162,40 @@ class PngMask final : public MaskWriter {
   const VolumeShape shape_;
 };
 
+// Turns the mask back into the order of its volume's file.
+class TurnedMask final : public MaskWriter {
+ public:
+  TurnedMask(std::unique_ptr<MaskWriter> file, std::unique_ptr<SliceTurner> turner,
+             const VolumeShape& shape, bool keeps_slices)
+      : file_(std::move(file)),
+        turner_(std::move(turner)),
+        depth_(shape.depth),
+        keeps_slices_(keeps_slices),
+        slice_(static_cast<size_t>(shape.height * shape.width)) {}
+
+  absl::Status Append(absl::Span<const uint8_t> slice) override {
+    turner_->Put(put_++, reinterpret_cast<const char*>(slice.data()));
+    return keeps_slices_ ? Pass(put_ - 1) : absl::OkStatus();
+  }
+  absl::StatusOr<FileDigest> Commit() override {
+    for (int64_t z = 0; !keeps_slices_ && z < depth_; ++z) RETURN_IF_ERROR(Pass(z));
+    return file_->Commit();
+  }
+
+ private:
+  absl::Status Pass(int64_t z) {
+    turner_->Read(z, reinterpret_cast<char*>(slice_.data()));
+    return file_->Append(slice_);
+  }
+
+  const std::unique_ptr<MaskWriter> file_;
+  const std::unique_ptr<SliceTurner> turner_;
+  const int64_t depth_;
+  const bool keeps_slices_;
+  std::vector<uint8_t> slice_;  // of the file
+  int64_t put_ = 0;
+};
+
 }  // namespace
 
 std::string MaskEnding(MaskForm form) {
@@ -179,7 +215,18 @@ std::string MaskEnding(MaskForm form) {
 absl::StatusOr<std::unique_ptr<MaskWriter>> MaskWriter::Create(const std::string& path,
                                                                MaskForm form,
                                                                const VolumeShape& shape,
-                                                               const NiftiGeometry& geometry) {
+                                                               const NiftiGeometry& geometry,
+                                                               const Orientation& orientation) {
+  if (orientation.turned()) {
+    const Orientation back = orientation.Inverse();
+    const VolumeShape file = back.ShapeOf(shape);
+    ASSIGN_OR_RETURN(std::unique_ptr<SliceTurner> turner,
+                     SliceTurner::Create(shape, back, sizeof(uint8_t),
+                                         absl::StrCat(path, kTemporaryMark, getpid(), "-turned")));
+    ASSIGN_OR_RETURN(std::unique_ptr<MaskWriter> writer, Create(path, form, file, geometry));
+    return std::unique_ptr<MaskWriter>(std::make_unique<TurnedMask>(
+        std::move(writer), std::move(turner), file, back.keeps_slices()));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   if (form == MaskForm::kTiff) {
     return std::unique_ptr<MaskWriter>(std::make_unique<TiffMask>(std::move(out), shape));

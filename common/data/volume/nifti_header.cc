@@ -129,11 +129,12 @@ absl::StatusOr<NiftiHeader> ParseNiftiHeader(absl::string_view bytes) {
   }
   const Fields fields(bytes, *layout, header.swapped);
   const absl::string_view magic = bytes.substr(layout->magic, 3);
-  if (magic != (layout->wide ? "n+2" : "n+1")) {
+  header.pair = magic == (layout->wide ? "ni2" : "ni1");
+  if (!header.pair && magic != (layout->wide ? "n+2" : "n+1")) {
     return absl::InvalidArgumentError(
-        magic.substr(0, 2) == "ni"
-            ? "the header of a pair of files (.hdr, .img); one file (.nii) can be read"
-            : "not a NIfTI file");
+        layout->wide ? "not a NIfTI file"
+                     : "a header of ANALYZE 7.5, which does not tell left from right; convert it "
+                       "to NIfTI with the orientation that you know it has");
   }
   const auto shape = ShapeOf(fields);
   if (!shape.ok()) return shape.status();
@@ -141,7 +142,7 @@ absl::StatusOr<NiftiHeader> ParseNiftiHeader(absl::string_view bytes) {
   header.datatype = fields.Raw<int16_t>(layout->datatype);
   const double begin = layout->wide ? static_cast<double>(fields.Raw<int64_t>(layout->data_begin))
                                     : fields.Real(layout->data_begin);
-  const auto least = static_cast<double>(layout->size);
+  const double least = header.pair ? 0 : static_cast<double>(layout->size);
   if (!(begin >= least && begin < 1e9)) {
     return absl::InvalidArgumentError(absl::StrCat("voxels that begin at byte ", begin));
   }

@@ -32,7 +32,8 @@ struct NiftiHeader {
   VolumeShape shape;  // the file's [channels, D, H, W], x being the width, which changes fastest
   int64_t datatype = 0;
   bool swapped = false;                 // of the other byte order than this machine
-  uint64_t data_begin = 0;              // of the voxels, in the file
+  bool pair = false;                    // the voxels are in another file (.img)
+  uint64_t data_begin = 0;              // of the voxels, in their file
   double scl_slope = 0, scl_inter = 0;  // slope 0: the values are as stored
   NiftiGeometry geometry;
 };
@@ -40,12 +41,13 @@ struct NiftiHeader {
 // A header has as many bytes at most.
 inline constexpr size_t kMostNiftiHeader = 540;
 
-// Whether a file that begins so is NIfTI, of either version and byte order. bytes: at least 4.
+// Whether a file that begins so is NIfTI, of either version and byte order, or ANALYZE 7.5, from
+// which NIfTI took its first fields. bytes: at least 4.
 bool IsNifti(absl::string_view bytes);
 
 // bytes: the file's first kMostNiftiHeader bytes, or all if it has fewer. InvalidArgument, without
-// the file's name: it is cut, its voxels are in another file (.img), it has more than one dimension
-// behind x, y and z, or no voxels.
+// the file's name: it is cut, it is of ANALYZE 7.5, it has more than one dimension behind x, y and
+// z, or no voxels.
 absl::StatusOr<NiftiHeader> ParseNiftiHeader(absl::string_view bytes);
 
 // The header of a mask, with what stands between it and the voxels: uint8 [D, H, W], little-endian.

@@ -106,7 +106,7 @@ class NiftiVolume final : public VolumeReader {
   explicit NiftiVolume(std::string path) : VolumeReader(std::move(path)) {}
 
   absl::Status Initialize() {
-    RETURN_IF_ERROR(AddFile());
+    RETURN_IF_ERROR(AddFile(path()));
     std::string first(kMostNiftiHeader, '\0');
     const int64_t read = files_[0]->Read(0, absl::MakeSpan(&first[0], first.size()));
     if (read < 0) return Wrong(files_[0]->Error());
@@ -125,9 +125,20 @@ class NiftiVolume final : public VolumeReader {
     shape_ = header_.shape;
     type_ = Scaled() ? VoxelType::kFloat32 : file_type_->voxel;
     geometry_ = header_.geometry;
+    std::string voxels = path();
+    if (header_.pair) {
+      voxels = OtherOfPair(path());
+      if (voxels.empty()) {
+        return Wrong(
+            "a header whose voxels are in a file beside it (.img or .img.gz), which is "
+            "not there");
+      }
+      files_.clear();
+      RETURN_IF_ERROR(AddFile(voxels));
+    }
     // A separate stream reads each channel, so that none goes back.
     for (int64_t c = 1; c < std::min(shape_.channels, kMostStreams); ++c) {
-      RETURN_IF_ERROR(AddFile());
+      RETURN_IF_ERROR(AddFile(voxels));
     }
     return absl::OkStatus();
   }
@@ -171,8 +182,8 @@ class NiftiVolume final : public VolumeReader {
         last.Read(header_.data_begin + static_cast<uint64_t>(bytes), absl::MakeSpan(&beyond, 1));
     return read < 0 ? Wrong(last.Error()) : absl::OkStatus();
   }
-  absl::Status AddFile() {
-    ASSIGN_OR_RETURN(std::unique_ptr<UnpackedFile> file, UnpackedFile::Open(path()));
+  absl::Status AddFile(const std::string& of) {
+    ASSIGN_OR_RETURN(std::unique_ptr<UnpackedFile> file, UnpackedFile::Open(of));
     files_.push_back(std::move(file));
     return absl::OkStatus();
   }

@@ -6,7 +6,6 @@
 #include <absl/status/status.h>
 #include <absl/types/span.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -15,15 +14,19 @@
 
 namespace traind {
 
-// Between two voxels of an axis.
-struct LinearPlace {
-  int64_t low = 0, high = 0;  // may be the same voxel
-  float share_of_high = 0;
+// What is done with values before they become coarser. A Gaussian, cut at 4 of its standard
+// deviations, of (from / to - 1) / 2 voxels along each axis that becomes shorter, as for skimage's
+// resize with anti_aliasing=True; beyond the edge lies the outermost voxel (mode='edge').
+enum class LowPass { kNone, kGaussian };
+
+// The voxels of an axis whose weighted sum is a voxel of another number of them.
+struct AxisTaps {
+  int64_t first = 0;
+  std::vector<float> weights;  // of voxels first, first + 1, ...; they sum to 1
 };
 
-// Where voxel `index` of an axis of `to` voxels lies among `from` voxels; beyond the outermost ones
-// it is theirs.
-LinearPlace LinearPlaceOf(int64_t index, int64_t from, int64_t to);
+// Of each of `to` voxels, among `from`; beyond the outermost ones it is theirs.
+std::vector<AxisTaps> TapsOf(int64_t from, int64_t to, LowPass low_pass);
 
 // The nearest of `from` voxels to voxel `index` of `to`; of two as near, the later one (torch:
 // "nearest-exact").
@@ -31,7 +34,8 @@ inline int64_t NearestPlaceOf(int64_t index, int64_t from, int64_t to) {
   return (2 * index + 1) * from / (2 * to);
 }
 
-// Resamples a volume linearly along each axis, slice by slice. It holds two slices.
+// Resamples a volume linearly along each axis, slice by slice. It holds as many slices of the
+// result's height and width as AxisTaps of the depth have weights: two without low-pass.
 // Threads: confined to one.
 class SliceResampler {
  public:
@@ -39,7 +43,8 @@ class SliceResampler {
   using Take = std::function<absl::Status(absl::Span<const float> slice)>;
 
   // values: of each voxel; the shapes' channels do not count.
-  SliceResampler(const VolumeShape& from, const VolumeShape& to, int64_t values);
+  SliceResampler(const VolumeShape& from, const VolumeShape& to, int64_t values,
+                 LowPass low_pass = LowPass::kNone);
 
   // slice: the next one, [H, W, values]. Hands over the slices that become complete by it, in
   // order. After the last slice all are handed over. Errors: those of `take`.
@@ -48,12 +53,12 @@ class SliceResampler {
  private:
   void Resize(const float* slice, std::vector<float>& out);
 
-  const VolumeShape from_, to_;
-  const int64_t values_;
-  std::vector<LinearPlace> rows_, columns_;    // [H], [W] of `to`
-  std::array<std::vector<float>, 2> resized_;  // of the last two slices: [H, W, values] of `to`
-  std::vector<float> row_, between_;
-  int64_t added_ = 0, done_ = 0;
+  const int64_t from_width_, values_;
+  const std::vector<AxisTaps> slices_, rows_, columns_;  // [D], [H], [W] of `to`
+  std::vector<std::vector<float>> resized_;  // of the last slices: [H, W, values] of `to`
+  std::vector<float> row_, joined_;
+  int64_t added_ = 0;
+  size_t done_ = 0;
 };
 
 }  // namespace traind

@@ -6,15 +6,14 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/data/volume/resample.h"
 
 namespace traind {
 namespace {
 
 class ResampledReader final : public VolumeReader {
  public:
-  ResampledReader(std::unique_ptr<VolumeReader> reader, const VolumeShape& to)
-      : VolumeReader(""), reader_(std::move(reader)) {
+  ResampledReader(std::unique_ptr<VolumeReader> reader, const VolumeShape& to, LowPass low_pass)
+      : VolumeReader(""), reader_(std::move(reader)), low_pass_(low_pass) {
     shape_ = to;
     geometry_ = reader_->geometry();
     slice_.resize(static_cast<size_t>(reader_->shape().slice()));
@@ -32,7 +31,7 @@ class ResampledReader final : public VolumeReader {
 
  private:
   void Restart() {
-    resampler_.emplace(reader_->shape(), shape_, shape_.channels);
+    resampler_.emplace(reader_->shape(), shape_, shape_.channels, low_pass_);
     ready_.clear();
     next_ = read_ = 0;
   }
@@ -45,6 +44,7 @@ class ResampledReader final : public VolumeReader {
   }
 
   const std::unique_ptr<VolumeReader> reader_;
+  const LowPass low_pass_;
   std::optional<SliceResampler> resampler_;
   std::vector<float> slice_;              // of the file
   std::deque<std::vector<float>> ready_;  // resampled, from slice next_ on
@@ -54,8 +54,8 @@ class ResampledReader final : public VolumeReader {
 }  // namespace
 
 std::unique_ptr<VolumeReader> ResampledVolume(std::unique_ptr<VolumeReader> reader,
-                                              const VolumeShape& to) {
-  return std::make_unique<ResampledReader>(std::move(reader), to);
+                                              const VolumeShape& to, LowPass low_pass) {
+  return std::make_unique<ResampledReader>(std::move(reader), to, low_pass);
 }
 
 ResampledMask::ResampledMask(std::unique_ptr<MaskReader> reader, const VolumeShape& shape,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/data/volume/mask_reader.h"
+#include "common/data/volume/resample.h"
 #include "common/data/volume/volume_reader.h"
 
 namespace traind {
@@ -17,7 +18,7 @@ namespace traind {
 // and checked once the last slice has been. Slices that are read in order are decoded once.
 // Threads: confined to one. Errors: those of the reader.
 std::unique_ptr<VolumeReader> ResampledVolume(std::unique_ptr<VolumeReader> reader,
-                                              const VolumeShape& to);
+                                              const VolumeShape& to, LowPass low_pass);
 
 // Reads a mask on another grid, where each voxel has the class of the nearest one of the file.
 // Threads: confined to one.

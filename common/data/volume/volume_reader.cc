@@ -1,13 +1,16 @@
 #include "common/data/volume/volume_reader.h"
 
 #include <absl/cleanup/cleanup.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
+#include <absl/strings/strip.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
+#include <utility>
 
 #include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
@@ -47,7 +50,25 @@ absl::Status VolumeReader::ReadSlice(int64_t z, absl::Span<float> out) {
   return absl::OkStatus();
 }
 
+std::string OtherOfPair(const std::string& path) {
+  for (const auto& [own, other] :
+       {std::make_pair(".hdr", ".img"), std::make_pair(".img", ".hdr")}) {
+    absl::string_view stem = path;
+    absl::ConsumeSuffix(&stem, ".gz");
+    if (!absl::ConsumeSuffix(&stem, own)) continue;
+    for (const char* const packed : {"", ".gz"}) {
+      std::string beside = absl::StrCat(stem, other, packed);
+      if (access(beside.c_str(), F_OK) == 0) return beside;
+    }
+  }
+  return "";
+}
+
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path, VolumeUse use) {
+  const bool voxels = absl::EndsWith(path, ".img") || absl::EndsWith(path, ".img.gz");
+  if (const std::string header = voxels ? OtherOfPair(path) : ""; !header.empty()) {
+    return OpenVolume(header, use);
+  }
   ASSIGN_OR_RETURN(const std::string first, FirstBytes(path));
   const auto begins = [&first](absl::string_view magic) {
     return absl::string_view(first).substr(0, magic.size()) == magic;

@@ -1,6 +1,6 @@
 // Reads volumes of voxels from files: NPY arrays (or the one array of an NPZ archive), TIFF stacks,
-// NIfTI files, and PNG or JPEG images, which are volumes of one slice. They are read slice by
-// slice, so they may be larger than memory.
+// NIfTI files (or pairs of them), and PNG or JPEG images, which are volumes of one slice. They are
+// read slice by slice, so they may be larger than memory.
 #pragma once
 
 #include <absl/status/status.h>
@@ -54,11 +54,16 @@ enum class VolumeUse { kVoxels, kMask };
 // Recognizes the file by its first bytes. NPY: [H, W], [D, H, W] or [C, D, H, W], C order, float32,
 // float64, or integers of 8 to 32 bits. TIFF (also BigTIFF): one page per slice, all of the same
 // format, 8, 16 or 32 bits, channels interleaved. NIfTI (versions 1 and 2, .nii, also packed by
-// gzip): x, y and z are W, H and D, a fourth dimension is C; integers of 8 to 64 bits, float32 or
-// float64, scaled as the header says; axes are not turned. PNG and JPEG: grey or colour, 8 bits (of
-// 16 the upper ones). Errors: NotFound; InvalidArgument: the file is cut, or is something else.
+// gzip, or one of a pair, .hdr and .img): x, y and z are W, H and D, a fourth dimension is C;
+// integers of 8 to 64 bits, float32 or float64, scaled as the header says; axes are not turned
+// (TurnedVolume does that). PNG and JPEG: grey or colour, 8 bits (of 16 the upper ones). Errors:
+// NotFound; InvalidArgument: the file is cut, or is something else.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path,
                                                          VolumeUse use = VolumeUse::kVoxels);
+
+// The other file of a pair (.hdr or .hdr.gz with .img or .img.gz) that the path is one of; empty:
+// it is none, or there is no other one.
+std::string OtherOfPair(const std::string& path);
 
 // Used by OpenVolume.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive);

@@ -86,8 +86,7 @@ absl::StatusOr<std::shared_ptr<const VolumeSet>> VolumeSet::Open(const std::stri
   VolumeIndex index;
   if (!DecodeVolumeIndex(bytes.substr(data_end, size), index)) return damaged();
   set->classes_ = std::move(index.classes);
-  set->largest_component_ = index.largest_component;
-  set->spacing_ = index.spacing;
+  set->treatment_ = index.treatment;
   set->volumes_[0] = std::move(index.volumes[0]);
   set->volumes_[1] = std::move(index.volumes[1]);
   for (const auto& volumes : set->volumes_) {

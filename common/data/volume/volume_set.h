@@ -14,10 +14,11 @@
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/table.h"
 #include "common/data/volume/nifti_header.h"
+#include "common/data/volume/orientation.h"
 #include "common/data/volume/overlap.h"
 #include "common/data/volume/sliding_window.h"
-#include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_shape.h"
+#include "common/data/volume/volume_treatment.h"
 
 namespace traind {
 
@@ -40,8 +41,9 @@ struct StoredVolume {
   float least = 0, most = 0;
   std::optional<NiftiGeometry> geometry;  // of a NIfTI file
   bool picture = false;                   // of a PNG or JPEG file
-  // The grid of the file, on which masks are answered and scored. The rest is about the resampled
-  // volume (data.volume.spacing).
+  Orientation orientation;                // which turned the file's axes
+  // The grid of the file, its axes turned, on which masks are answered and scored. The rest is
+  // about the resampled volume (data.volume.spacing).
   VolumeShape own;
   uint64_t own_mask_at = 0;  // as mask_at
 
@@ -77,10 +79,9 @@ class VolumeSet {
   // probability, or those of background and of each of several classes.
   int64_t values() const { return ValuesPerVoxel(classes_.size()); }
   int64_t TestVoxels() const;
-  // Whether an answer keeps only the largest connected component of each class.
-  bool largest_component() const { return largest_component_; }
-  // Of all volumes, which were resampled to it. Sets of older engines do not tell it.
-  const std::optional<Spacing>& spacing() const { return spacing_; }
+  // What was done with all volumes, and is done with answers. Sets of older engines do not tell
+  // the spacing.
+  const VolumeTreatment& treatment() const { return treatment_; }
   // Returns the extent of the patches that are learnt where `asked` is asked for: one slice deep
   // where no training volume is deeper.
   Extent3 PatchOf(Extent3 asked) const;
@@ -109,8 +110,7 @@ class VolumeSet {
   std::unique_ptr<MappedFile> file_;
   int64_t channels_ = 1;
   std::vector<std::string> classes_;
-  bool largest_component_ = false;
-  std::optional<Spacing> spacing_;
+  VolumeTreatment treatment_;
   std::vector<StoredVolume> volumes_[2];
 };
 

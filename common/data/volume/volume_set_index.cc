@@ -3,6 +3,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "common/base/durable_file.h"
@@ -39,6 +41,27 @@ void DecodeClasses(const Json& json, StoredVolume& v) {
   }
 }
 
+// [z, y, x]: the number of the file's axis, 1 for its z; < 0: it runs the other way there.
+Json Encode(const Orientation& orientation) {
+  Json axes = Json::array();
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const int number = static_cast<int>(orientation.axes[axis]) + 1;
+    axes.push_back(orientation.flipped[axis] ? -number : number);
+  }
+  return axes;
+}
+
+// Numbers of axes that are no orientation are left for Sound.
+Orientation DecodeOrientation(const Json& json) {
+  Orientation orientation;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const int64_t number = json.at(axis).get<int64_t>();
+    orientation.axes[axis] = static_cast<size_t>(std::abs(number)) - 1;
+    orientation.flipped[axis] = number < 0;
+  }
+  return orientation;
+}
+
 Json Encode(const StoredVolume& v, bool several) {
   Json json = {{"shape", {v.shape.depth, v.shape.height, v.shape.width, v.shape.channels}},
                {"type", static_cast<int>(v.type)},
@@ -54,6 +77,7 @@ Json Encode(const StoredVolume& v, bool several) {
     json["own_mask"] = v.own_mask_at;
   }
   if (v.picture) json["picture"] = true;
+  if (v.orientation.turned()) json["axes"] = Encode(v.orientation);
   if (v.geometry.has_value()) {
     const NiftiGeometry& g = *v.geometry;
     json["nifti"] = {{"pixdim", g.pixdim},         {"xyzt_units", g.xyzt_units},
@@ -87,6 +111,7 @@ StoredVolume Decode(const Json& json) {
   v.least = json.at("range").at(0).get<float>();
   v.most = json.at("range").at(1).get<float>();
   v.picture = json.value("picture", false);
+  if (json.contains("axes")) v.orientation = DecodeOrientation(json["axes"]);
   if (json.contains("nifti")) {
     const Json& g = json["nifti"];
     v.geometry = {g.at("pixdim"),     g.at("xyzt_units"), g.at("qform_code"),
@@ -101,9 +126,15 @@ bool Sound(const VolumeShape& shape) {
          extent(shape.channels) && shape.slice() <= kMostSliceValues;
 }
 
+bool Sound(const Orientation& orientation) {
+  std::array<size_t, 3> axes = orientation.axes;
+  std::sort(axes.begin(), axes.end());
+  return axes == Orientation().axes;
+}
+
 bool Sound(const StoredVolume& v, size_t classes) {
   const auto sound = [](const StoredClass& of) { return of.places >= 0 && of.places <= of.voxels; };
-  return Sound(v.shape) && Sound(v.own) && v.type >= VoxelType::kUint8 &&
+  return Sound(v.shape) && Sound(v.own) && Sound(v.orientation) && v.type >= VoxelType::kUint8 &&
          v.type <= VoxelType::kFloat32 && (!v.has_mask || v.classes.size() == classes) &&
          std::all_of(v.classes.begin(), v.classes.end(), sound) &&
          v.foreground() <= v.shape.voxels() && v.deviation > 0;
@@ -115,8 +146,9 @@ std::string EncodeVolumeIndex(const VolumeIndex& index) {
   const bool several = index.classes.size() > 1;
   Json json = {{"train", Json::array()}, {"test", Json::array()}};
   if (!index.classes.empty()) json["class_names"] = index.classes;
-  if (index.largest_component) json["components"] = "largest";
-  if (index.spacing.has_value()) json["spacing"] = *index.spacing;
+  if (index.treatment.largest_component) json["components"] = "largest";
+  if (index.treatment.spacing.has_value()) json["spacing"] = *index.treatment.spacing;
+  json["reader"] = index.treatment.reader;
   for (const StoredVolume& v : index.volumes[0]) json["train"].push_back(Encode(v, several));
   for (const StoredVolume& v : index.volumes[1]) json["test"].push_back(Encode(v, several));
   const std::string text = json.dump();
@@ -134,8 +166,9 @@ bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index) {
     if (json.contains("class_names")) {
       index.classes = json["class_names"].get<std::vector<std::string>>();
     }
-    index.largest_component = json.value("components", "") == "largest";
-    if (json.contains("spacing")) index.spacing = json["spacing"].get<Spacing>();
+    index.treatment.largest_component = json.value("components", "") == "largest";
+    index.treatment.reader = json.value("reader", 1);  // sets of older engines lack it
+    if (json.contains("spacing")) index.treatment.spacing = json["spacing"].get<Spacing>();
     for (const Json& item : json.at("train")) index.volumes[0].push_back(Decode(item));
     for (const Json& item : json.at("test")) index.volumes[1].push_back(Decode(item));
   } catch (const Json::exception&) {

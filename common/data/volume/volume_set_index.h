@@ -3,12 +3,11 @@
 
 #include <absl/strings/string_view.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_set.h"
+#include "common/data/volume/volume_treatment.h"
 
 namespace traind {
 
@@ -17,8 +16,7 @@ inline constexpr size_t kVolumeSetAlignment = 64;  // of each array
 
 struct VolumeIndex {
   std::vector<std::string> classes;
-  bool largest_component = false;
-  std::optional<Spacing> spacing;
+  VolumeTreatment treatment;
   std::vector<StoredVolume> volumes[2];  // [Split]
 };
 

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "common/data/volume/mask_reader.h"
 #include "common/data/volume/resampled_reader.h"
 #include "common/data/volume/spacing.h"
+#include "common/data/volume/turned_reader.h"
 
 namespace traind {
 namespace {
@@ -59,24 +61,23 @@ class PlaceSample {
   std::vector<int64_t> places_;
 };
 
-// Returns the shape of a file's volume with that spacing.
+// Returns the shape of a volume, its axes turned, with that spacing.
 absl::StatusOr<VolumeShape> GridOf(const std::string& path, const VolumeReader& reader,
-                                   const Spacing& spacing) {
+                                   const Orientation& orientation, const Spacing& spacing) {
   const absl::StatusOr<Spacing> own = SpacingOf(reader.geometry());
   const absl::StatusOr<VolumeShape> shape =
-      own.ok() ? ShapeAt(reader.shape(), *own, spacing) : own.status();
+      own.ok() ? ShapeAt(reader.shape(), orientation.SpacingOf(*own), spacing) : own.status();
   if (shape.ok()) return shape;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", shape.status().message()));
 }
 
 }  // namespace
 
-VolumeSetWriter::VolumeSetWriter(std::unique_ptr<DurableWriter> out,
+VolumeSetWriter::VolumeSetWriter(const std::string& path, std::unique_ptr<DurableWriter> out,
                                  std::vector<std::string> classes, const VolumeTreatment& treatment)
-    : out_(std::move(out)) {
+    : out_(std::move(out)), scratch_(absl::StrCat(path, kTemporaryMark, getpid(), "-turned")) {
   index_.classes = std::move(classes);
-  index_.largest_component = treatment.largest_component;
-  index_.spacing = treatment.spacing;
+  index_.treatment = treatment;
 }
 VolumeSetWriter::~VolumeSetWriter() = default;
 
@@ -85,7 +86,7 @@ absl::StatusOr<std::unique_ptr<VolumeSetWriter>> VolumeSetWriter::Create(
   ASSIGN_OR_RETURN(std::unique_ptr<DurableWriter> out, DurableWriter::Create(path));
   RETURN_IF_ERROR(out->Append(kVolumeSetMagic));
   return std::unique_ptr<VolumeSetWriter>(
-      new VolumeSetWriter(std::move(out), std::move(classes), treatment));
+      new VolumeSetWriter(path, std::move(out), std::move(classes), treatment));
 }
 
 absl::Status VolumeSetWriter::Align() {
@@ -104,13 +105,21 @@ absl::StatusOr<StoredVolume> VolumeSetWriter::Add(Split split, const std::string
                                                    volumes[0].shape.channels));
   }
   StoredVolume volume;
-  volume.shape = volume.own = reader->shape();
   volume.geometry = reader->geometry();
-  volume.picture = reader->picture();
-  if (index_.spacing.has_value()) {
-    ASSIGN_OR_RETURN(volume.shape, GridOf(image, *reader, *index_.spacing));
+  if (index_.treatment.turns() && volume.geometry.has_value()) {
+    volume.orientation = OrientationOf(*volume.geometry, reader->shape());
   }
-  if (volume.resampled()) reader = ResampledVolume(std::move(reader), volume.shape);
+  reader = TurnedVolume(std::move(reader), volume.orientation, scratch_);
+  volume.shape = volume.own = reader->shape();
+  volume.picture = reader->picture();
+  if (index_.treatment.spacing.has_value()) {
+    ASSIGN_OR_RETURN(volume.shape,
+                     GridOf(image, *reader, volume.orientation, *index_.treatment.spacing));
+  }
+  if (volume.resampled()) {
+    const LowPass low_pass = index_.treatment.blurs() ? LowPass::kGaussian : LowPass::kNone;
+    reader = ResampledVolume(std::move(reader), volume.shape, low_pass);
+  }
   volume.type = reader->type();
   RETURN_IF_ERROR(AddVoxels(*reader, volume));
   if (!mask.empty()) {
@@ -197,8 +206,11 @@ absl::Status VolumeSetWriter::AddOwnMask(const std::string& path, StoredVolume& 
 
 absl::StatusOr<std::unique_ptr<MaskReader>> VolumeSetWriter::OpenMask(
     const std::string& path, const StoredVolume& volume) const {
-  return MaskReader::Open(path, volume.own,
-                          static_cast<int>(std::max<size_t>(1, index_.classes.size())));
+  MaskedVolume of(volume.orientation.Inverse().ShapeOf(volume.own));
+  of.orientation = volume.orientation;
+  if (index_.treatment.turns()) of.geometry = volume.geometry;
+  of.scratch = scratch_;
+  return MaskReader::Open(path, of, static_cast<int>(std::max<size_t>(1, index_.classes.size())));
 }
 
 absl::StatusOr<FileDigest> VolumeSetWriter::Commit() {

@@ -35,8 +35,8 @@ class VolumeSetWriter {
   absl::StatusOr<FileDigest> Commit();
 
  private:
-  VolumeSetWriter(std::unique_ptr<DurableWriter> out, std::vector<std::string> classes,
-                  const VolumeTreatment& treatment);
+  VolumeSetWriter(const std::string& path, std::unique_ptr<DurableWriter> out,
+                  std::vector<std::string> classes, const VolumeTreatment& treatment);
   absl::Status Align();
   absl::Status AddVoxels(VolumeReader& reader, StoredVolume& volume);
   absl::Status AddMask(const std::string& path, StoredVolume& volume);
@@ -45,6 +45,7 @@ class VolumeSetWriter {
                                                        const StoredVolume& volume) const;
 
   const std::unique_ptr<DurableWriter> out_;
+  const std::string scratch_;  // where voxels of files that are turned wait
   VolumeIndex index_;
 };
 

@@ -14,11 +14,15 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/data/table/npy.h"
 #include "common/data/volume/mask_reader.h"
+#include "common/data/volume/nifti_header.h"
 #include "common/data/volume/volume_set.h"
 #include "common/publish/publisher.h"
+#include "worker/floor/volume_floor_model.h"
+#include "worker/inference/floor_rows_model.h"
 #include "worker/prepare/prepare.h"
 
 namespace traind {
@@ -131,7 +135,7 @@ TEST_F(VolumeMediaTest, TheFloorIsTheBestGlobalThresholdAndAnswersWithMasks) {
   EXPECT_EQ(standing->rows, 2);
   EXPECT_FALSE(standing->test_score.has_value());
   const std::string folder = absl::StrCat(dir_, "/state/", CurrentLink("j"));
-  auto mask = MaskReader::Open(folder + "/masks/name_7.npy", {3, 4, 5, 1});
+  auto mask = MaskReader::Open(folder + "/masks/name_7.npy", VolumeShape{3, 4, 5, 1});
   ASSERT_TRUE(mask.ok()) << mask.status();
   std::vector<uint8_t> slice(20);
   ASSERT_TRUE((*mask)->ReadSlice(0, absl::MakeSpan(slice)).ok());
@@ -149,6 +153,41 @@ TEST_F(VolumeMediaTest, MasksOfTheTestFileAreScored) {
   ASSERT_TRUE(standing->test_score.has_value());
   EXPECT_NEAR(*standing->test_score, 1.0, 1e-9);
   EXPECT_TRUE(fs::exists(absl::StrCat(dir_, "/state/", CurrentLink("j"), "/masks/7.tiff")));
+}
+
+// The answers of the floor for the Job's own test volumes, by the model that was kept.
+std::vector<float> ByKeptFloor(const std::string& state, const std::string& table) {
+  auto model = ReadVolumeFloorModel(absl::StrCat(state, "/", FloorDir("j")));
+  EXPECT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->input.id, "id");
+  EXPECT_EQ(model->volume.column, "image");
+  VolumeFloorRowsModel floor(*std::move(model));
+  std::vector<float> values;
+  const auto take = [&values](absl::Span<const float> slice) {
+    values.insert(values.end(), slice.begin(), slice.end());
+    return absl::OkStatus();
+  };
+  const auto between = [] { return absl::OkStatus(); };
+  const auto set = *VolumeSet::Open(absl::StrCat(state, "/", VolumesOfTable(table)));
+  EXPECT_TRUE(floor.PredictVolumes(set, take, between).ok());
+  return values;
+}
+
+TEST_F(VolumeMediaTest, TheFloorIsKeptAsAModel) {
+  const auto ready = std::get<TableReady>(Run(Spec())[0]);
+  const auto values = ReadNpyFloat(absl::StrCat(dir_, "/state/", FloorDir("j"), "/test.npy"));
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ(ByKeptFloor(dir_ + "/state", ready.table), values->values);
+  const auto model = ReadVolumeFloorModel(absl::StrCat(dir_, "/state/", FloorDir("j")));
+  EXPECT_EQ(model->name, "threshold");
+  EXPECT_EQ(model->table_sha256, ready.content_sha256);
+  const std::string path = absl::StrCat(dir_, "/state/", FloorDir("j"), "/", kVolumeFloorModelFile);
+  std::string damaged = *ReadFile(path);
+  damaged[damaged.size() / 2] ^= 1;
+  ASSERT_TRUE(WriteFileDurably(path, damaged).ok());
+  EXPECT_EQ(
+      ReadVolumeFloorModel(absl::StrCat(dir_, "/state/", FloorDir("j"))).status().code(),
+      absl::StatusCode::kDataLoss);
 }
 
 // Class 1 has values 30 to 39, class 2 60 to 69; the background lies below, between and above.
@@ -187,9 +226,9 @@ TEST_F(ClassesTest, TheFloorFindsARangeForEachClass) {
   ASSERT_TRUE(standing->test_score.has_value());
   EXPECT_NEAR(*standing->test_score, 1.0, 1e-9);
   const std::string folder = absl::StrCat(dir_, "/state/", CurrentLink("j"));
-  auto mask = MaskReader::Open(folder + "/masks/7.npy", {3, 4, 5, 1}, 2);
+  auto mask = MaskReader::Open(folder + "/masks/7.npy", VolumeShape{3, 4, 5, 1}, 2);
   ASSERT_TRUE(mask.ok()) << mask.status();
-  auto wanted = MaskReader::Open(dir_ + "/data/v/7_mask.npy", {3, 4, 5, 1}, 2);
+  auto wanted = MaskReader::Open(dir_ + "/data/v/7_mask.npy", VolumeShape{3, 4, 5, 1}, 2);
   std::vector<uint8_t> slice(20), wanted_slice(20);
   double voxels[3] = {};
   for (int64_t z = 0; z < 3; ++z) {
@@ -212,6 +251,15 @@ TEST_F(ClassesTest, TheFloorFindsARangeForEachClass) {
   EXPECT_EQ(values->shape, (std::vector<int64_t>{120, 3}));
 }
 
+TEST_F(ClassesTest, TheFloorOfSeveralClassesIsKeptAsAModel) {
+  const auto ready = std::get<TableReady>(Run(ClassSpec())[0]);
+  const auto values = ReadNpyFloat(absl::StrCat(dir_, "/state/", FloorDir("j"), "/test.npy"));
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ(ByKeptFloor(dir_ + "/state", ready.table), values->values);
+  const auto model = ReadVolumeFloorModel(absl::StrCat(dir_, "/state/", FloorDir("j")));
+  EXPECT_EQ(model->volume.classes, (std::vector<std::string>{"liver", "tumour"}));
+}
+
 TEST_F(ClassesTest, OtherClassesMakeAnotherTableAndOtherValuesAreNamed) {
   const auto one = std::get<TableReady>(Run(ClassSpec())[0]);
   nlohmann::json spec = ClassSpec();
@@ -221,6 +269,24 @@ TEST_F(ClassesTest, OtherClassesMakeAnotherTableAndOtherValuesAreNamed) {
   // Value 2 is wrong if there is only one foreground class.
   EXPECT_THAT(Failure(Spec()), HasSubstr("DATA_ERROR: train.csv: 6 of 6 volumes are left out"));
   EXPECT_THAT(Failure(Spec()), HasSubstr("is 2; a mask has 0 and 1, or 0 and 255"));
+}
+
+TEST_F(VolumeMediaTest, OtherVoxelsOfAPairMakeAnotherTable) {
+  std::string header = NiftiMaskHeader({3, 4, 5, 1}, NiftiGeometry());
+  header.replace(344, 3, "ni1");
+  const float no_offset = 0;
+  header.replace(108, 4, reinterpret_cast<const char*>(&no_offset), 4);
+  Put("v/1.hdr", header);
+  Put("v/1.img", std::string(60, '\2'));
+  std::string train = "id,image,mask\n";
+  for (int i = 0; i < 6; ++i) {
+    absl::StrAppend(&train, i, ",v/", i, i == 1 ? ".hdr" : ".npy", ",v/", i, "_mask.npy\n");
+  }
+  Put("train.csv", train);
+  EXPECT_FALSE(std::get<TableReady>(Run(Spec())[0]).cached);
+  EXPECT_TRUE(std::get<TableReady>(Run(Spec())[0]).cached);
+  Put("v/1.img", std::string(60, '\3'));
+  EXPECT_FALSE(std::get<TableReady>(Run(Spec())[0]).cached);
 }
 
 TEST_F(VolumeMediaTest, AnotherMaskMakesAnotherTable) {

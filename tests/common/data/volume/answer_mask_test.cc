@@ -13,6 +13,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/volume/mask_writer.h"
 #include "common/data/volume/overlap.h"
+#include "common/data/volume/resample.h"
 #include "common/data/volume/volume_set_writer.h"
 
 namespace traind {
@@ -70,7 +71,7 @@ std::vector<uint8_t> MaskOf(const VolumeSet& set, const std::vector<float>& valu
 TEST(AnswerMaskTest, WithoutATreatmentItIsTheLabelOfEachVoxel) {
   const std::string file = Put("plain", Voxels(), {1, 1, 1});
   const auto set = SetOf(file, file, {});
-  EXPECT_FALSE(set->largest_component());
+  EXPECT_FALSE(set->treatment().largest_component);
   EXPECT_FALSE(set->volumes(Split::kTrain)[0].resampled());
   std::vector<float> values(120);
   std::vector<uint8_t> expected(120);
@@ -87,7 +88,7 @@ TEST(AnswerMaskTest, TheLargestComponentOfEachClassIsKept) {
   VolumeTreatment treatment;
   treatment.largest_component = true;
   const auto set = SetOf(file, file, treatment, {"liver", "tumour"});
-  EXPECT_TRUE(set->largest_component());
+  EXPECT_TRUE(set->treatment().largest_component);
   // Class 1: voxels 0 and 1, and 30 below them; class 2: voxel 8, and 118 and 119 far away.
   std::vector<float> values(360);
   for (size_t i = 0; i < 120; ++i) values[3 * i] = 0.4f;
@@ -154,7 +155,17 @@ TEST(AnswerMaskTest, AResampledVolumeKeepsTheMaskOfItsFile) {
   EXPECT_EQ(volume.foreground(), foreground);
   std::vector<float> slice(60);
   set->ReadSlice(volume, 1, absl::MakeSpan(slice));
-  EXPECT_FLOAT_EQ(slice[0], (voxels[60] + voxels[90]) / 2.0f);  // between slices 2 and 3
+  const AxisTaps between = TapsOf(4, 2, LowPass::kGaussian)[1];  // slices 2 and 3, blurred
+  float blurred = 0;
+  for (size_t k = 0; k < between.weights.size(); ++k) {
+    blurred += between.weights[k] * voxels[(static_cast<size_t>(between.first) + k) * 30];
+  }
+  EXPECT_FLOAT_EQ(slice[0], blurred);
+  // Models of older engines have learnt from volumes that were not blurred.
+  treatment.reader = 1;
+  const auto older = SetOf(file, file, treatment);
+  older->ReadSlice(older->volumes(Split::kTrain)[0], 1, absl::MakeSpan(slice));
+  EXPECT_FLOAT_EQ(slice[0], (voxels[60] + voxels[90]) / 2.0f);
 }
 
 TEST(AnswerMaskTest, AVolumeWithoutASpacingIsNamed) {

@@ -21,16 +21,20 @@ constexpr VolumeShape kGrids[] = {
     {9, 11, 13, 2}, {2, 3, 4, 2}, {5, 4, 17, 2}, {1, 7, 6, 2}, {12, 1, 1, 2}};
 
 std::string GoldenPath(absl::string_view name) {
-  return absl::StrCat("tests/common/data/volume/golden/resampled_", name, ".npy");
+  return absl::StrCat("tests/common/data/volume/golden/", name, ".npy");
+}
+std::string ResampledPath(absl::string_view name) {
+  return GoldenPath(absl::StrCat("resampled_", name));
 }
 std::vector<float> Golden(absl::string_view name) {
-  auto array = ReadNpyFloat(GoldenPath(name));
+  auto array = ReadNpyFloat(ResampledPath(name));
   EXPECT_TRUE(array.ok()) << array.status();
   return array->values;
 }
 
-std::vector<float> Resampled(const std::vector<float>& values, const VolumeShape& to) {
-  SliceResampler resampler(kShape, to, 2);
+std::vector<float> Resampled(const std::vector<float>& values, const VolumeShape& to,
+                             LowPass low_pass = LowPass::kNone) {
+  SliceResampler resampler(kShape, to, 2, low_pass);
   const auto plane = static_cast<size_t>(kShape.slice());
   std::vector<float> out;
   for (size_t z = 0; z < static_cast<size_t>(kShape.depth); ++z) {
@@ -59,13 +63,32 @@ TEST(ResampleTest, ValuesAreThoseOfTorchAndScipy) {
   EXPECT_EQ(Resampled(values, kShape), values);  // bit for bit
 }
 
+// By skimage (golden/make_blurred.py).
+TEST(ResampleTest, CoarserVolumesAreBlurredFirst) {
+  constexpr VolumeShape kCoarser[] = {
+      {2, 3, 4, 2}, {5, 4, 17, 2}, {1, 7, 6, 2}, {12, 1, 1, 2}, {3, 7, 2, 2}};
+  const std::vector<float> values = Golden("values");
+  for (size_t i = 0; i < std::size(kCoarser); ++i) {
+    const auto expected = ReadNpyFloat(GoldenPath(absl::StrCat("blurred_", i)));
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const std::vector<float> resampled = Resampled(values, kCoarser[i], LowPass::kGaussian);
+    ASSERT_EQ(resampled.size(), expected->values.size()) << i;
+    for (size_t k = 0; k < resampled.size(); ++k) {
+      ASSERT_NEAR(resampled[k], expected->values[k], 2e-6) << i << " at " << k;
+    }
+    EXPECT_NE(resampled, Resampled(values, kCoarser[i])) << i;
+  }
+  constexpr VolumeShape kFiner{9, 11, 13, 2};
+  EXPECT_EQ(Resampled(values, kFiner, LowPass::kGaussian), Resampled(values, kFiner));
+}
+
 TEST(ResampleTest, LabelsAreThoseOfTorchAndScipy) {
   constexpr VolumeShape kFile{kShape.depth, kShape.height, kShape.width, 1};
   for (size_t i = 0; i < std::size(kGrids); ++i) {
     VolumeShape grid = kGrids[i];
     grid.channels = 1;
     const std::vector<float> expected = Golden(absl::StrCat("labels_", i));
-    ResampledMask mask(*MaskReader::Open(GoldenPath("labels"), kFile, 3), kFile, grid);
+    ResampledMask mask(*MaskReader::Open(ResampledPath("labels"), kFile, 3), kFile, grid);
     std::vector<uint8_t> slice(static_cast<size_t>(grid.slice()));
     for (int64_t z = 0; z < grid.depth; ++z) {
       ASSERT_TRUE(mask.ReadSlice(z, absl::MakeSpan(slice)).ok());
@@ -82,7 +105,7 @@ TEST(ResampleTest, AVolumeIsReadInAnyOrderAndToItsEnd) {
   const int64_t shape[] = {5, 7, 6};
   ASSERT_TRUE(WriteNpy(path, shape, labels).ok());
   const VolumeShape to{2, 7, 6, 1};
-  const auto reader = ResampledVolume(*OpenVolume(path), to);
+  const auto reader = ResampledVolume(*OpenVolume(path), to, LowPass::kNone);
   EXPECT_EQ(reader->shape(), to);
   EXPECT_EQ(reader->type(), VoxelType::kFloat32);
   std::vector<float> first(42), second(42), again(42);
@@ -100,8 +123,8 @@ TEST(ResampleTest, AVolumeIsReadInAnyOrderAndToItsEnd) {
   labels[125] = std::nanf("");
   const int64_t three[] = {3, 7, 6};
   ASSERT_TRUE(WriteNpy(path, three, labels).ok());
-  const auto wrong =
-      ResampledVolume(*OpenVolume(path), {1, 7, 6, 1})->ReadSlice(0, absl::MakeSpan(first));
+  const auto wrong = ResampledVolume(*OpenVolume(path), {1, 7, 6, 1}, LowPass::kNone)
+                         ->ReadSlice(0, absl::MakeSpan(first));
   EXPECT_TRUE(absl::StrContains(wrong.message(), "values.npy: the voxel at z 2, y 6, x 5"))
       << wrong;
 }

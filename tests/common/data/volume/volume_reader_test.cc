@@ -115,6 +115,23 @@ TEST(VolumeReaderTest, ADamagedNiftiFileIsRefused) {
   ExpectRefused(Cut("array_i2.nii", 200), "not a complete NIfTI file");
 }
 
+TEST(VolumeReaderTest, PairsOfNiftiAreReadByEitherFile) {
+  for (const char* const name : {"both.hdr", "both.img", "both2.hdr", "both2.img"}) {
+    ExpectAsGolden(name, "array_i2.nii");
+  }
+  EXPECT_EQ(OtherOfPair(GoldenPath("both.hdr")), GoldenPath("both.img"));
+  EXPECT_EQ(OtherOfPair(GoldenPath("both.img")), GoldenPath("both.hdr"));
+  EXPECT_EQ(OtherOfPair(GoldenPath("pair.hdr")), "");
+  EXPECT_EQ(OtherOfPair(GoldenPath("array_i2.nii")), "");
+  ASSERT_TRUE(WriteFileDurably(absl::StrCat(testing::TempDir(), "/cut.hdr"),
+                               *ReadFile(GoldenPath("both.hdr")))
+                  .ok());
+  ASSERT_TRUE(WriteFileDurably(absl::StrCat(testing::TempDir(), "/cut.img"),
+                               ReadFile(GoldenPath("both.img"))->substr(0, 700))
+                  .ok());
+  ExpectRefused(absl::StrCat(testing::TempDir(), "/cut.hdr"), "the file ends in slice 3 of 4");
+}
+
 std::string Image(const std::string& name) {
   return absl::StrCat("tests/common/data/image/golden/", name);
 }
@@ -145,7 +162,11 @@ TEST(VolumeReaderTest, AnImageIsAVolumeOfOneSlice) {
 
 TEST(VolumeReaderTest, WhatIsWrongIsSaidWithItsPlace) {
   ExpectRefused(GoldenPath("complex.nii"), "NIfTI's data type 32;");
-  ExpectRefused(GoldenPath("pair.hdr"), "the header of a pair of files (.hdr, .img)");
+  ExpectRefused(GoldenPath("pair.hdr"),
+                "in a file beside it (.img or .img.gz), which is not there");
+  ExpectRefused(
+      GoldenPath("analyze.hdr"),
+      "a header of ANALYZE 7.5, which does not tell left from right; convert it to NIfTI");
   ExpectRefused(GoldenPath("sizes.tif"), "page 1 is 5 x 12 x 1 uint16, the first 10 x 12 x 1");
   ExpectRefused(GoldenPath("fortran.npy"), "Fortran order");
   ExpectRefused(GoldenPath("complex.npy"), "voxels of type <c8");

@@ -1,4 +1,4 @@
-#include "worker/prepare/intensity_bins.h"
+#include "worker/floor/intensity_bins.h"
 
 namespace traind {
 
