@@ -106,16 +106,18 @@ double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const 
 double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const float> targets,
              size_t outputs) {
   if (outputs == 1) return Score(metric, predicted, targets);
+  // Of a volume only the first value is a score.
+  const size_t scored = IsSegmentation(metric) ? 1 : outputs;
   double sum = 0;
   std::vector<float> p(targets.size() / outputs), t(p.size());
-  for (size_t k = 0; k < outputs; ++k) {
+  for (size_t k = 0; k < scored; ++k) {
     for (size_t i = 0; i < t.size(); ++i) {
       p[i] = predicted[i * outputs + k];
       t[i] = targets[i * outputs + k];
     }
     sum += Score(metric, p, t);
   }
-  return sum / static_cast<double>(outputs);
+  return sum / static_cast<double>(scored);
 }
 
 }  // namespace traind

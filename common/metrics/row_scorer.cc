@@ -39,6 +39,7 @@ double RowScorer::ScoreOf(Output& output) {
 
 double RowScorer::Score() {
   if (IsClassification(metric_)) return metric_.kind().of_classes(rows_);
+  if (IsSegmentation(metric_)) return ScoreOf(outputs_[0]);
   double sum = 0;
   for (Output& output : outputs_) sum += ScoreOf(output);
   return sum / static_cast<double>(outputs_.size());

@@ -189,7 +189,7 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteVolumes(const DatasetAnsw
   const JoinedValues joined(std::move(parts), JoinOf(answer, weights),
                             static_cast<size_t>(set.values()));
   return WriteMaskPrediction(answer.state_dir, answer.job, answer.columns, answer.form, set, ids,
-                             joined);
+                             joined, answer.tuned.largest);
 }
 
 }  // namespace

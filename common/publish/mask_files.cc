@@ -60,8 +60,9 @@ MaskForm MaskFormOf(const std::string& name, const VolumeSet& set) {
 }
 
 absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
-                        const JoinedValues& values, size_t begin, AnswerMask::Take take) {
-  AnswerMask mask(set, volume, std::move(take));
+                        const JoinedValues& values, size_t begin, absl::Span<const int> largest,
+                        AnswerMask::Take take) {
+  AnswerMask mask(set, volume, std::move(take), largest);
   std::vector<float> slice(
       static_cast<size_t>(volume.shape.height * volume.shape.width * set.values()));
   for (int64_t z = 0; z < volume.shape.depth; ++z) {
@@ -74,7 +75,7 @@ absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
 
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
-                                     const JoinedValues& values) {
+                                     const JoinedValues& values, absl::Span<const int> largest) {
   RETURN_IF_ERROR(MakeDirs(absl::StrCat(folder, "/", kMasksDir)));
   const auto volumes = set.volumes(Split::kTest);
   const std::vector<std::string> names = MaskNames(ids, volumes.size());
@@ -92,7 +93,7 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
         MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), of_volume, shape,
                            volumes[row].geometry.value_or(NiftiGeometry()), orientation));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
-    RETURN_IF_ERROR(ReadAnswer(set, volumes[row], values, begin,
+    RETURN_IF_ERROR(ReadAnswer(set, volumes[row], values, begin, largest,
                                [&](int64_t, absl::Span<const uint8_t> labels) {
                                  for (const uint8_t label : labels) ++voxels[label];
                                  return writer->Append(labels);

@@ -32,15 +32,16 @@ std::vector<std::string> MaskNames(const std::vector<std::string>& ids, size_t r
 MaskForm MaskFormOf(const std::string& name, const VolumeSet& set);
 
 // Hands over the mask of a test volume (AnswerMask). values: [voxels of all test volumes,
-// set.values()], read slice by slice; those of the volume begin at `begin`. Errors: those of
-// `take`.
+// set.values()], read slice by slice; those of the volume begin at `begin`. largest: as for
+// AnswerMask. Errors: those of `take`.
 absl::Status ReadAnswer(const VolumeSet& set, const StoredVolume& volume,
-                        const JoinedValues& values, size_t begin, AnswerMask::Take take);
+                        const JoinedValues& values, size_t begin, absl::Span<const int> largest,
+                        AnswerMask::Take take);
 
 // Writes the mask of each test volume into `folder`; NPY stands in for PNG where a volume has
-// several slices. values: as for ReadAnswer. Errors: those of DurableWriter.
+// several slices. values, largest: as for ReadAnswer. Errors: those of MaskWriter.
 absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, const VolumeSet& set,
                                      const std::vector<std::string>& ids,
-                                     const JoinedValues& values);
+                                     const JoinedValues& values, absl::Span<const int> largest);
 
 }  // namespace traind

@@ -10,7 +10,7 @@ namespace traind {
 absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteMaskPrediction(
     const std::string& state_dir, const std::string& job, AnswerColumns columns,
     PredictionForm form, const VolumeSet& set, const std::vector<std::string>& ids,
-    const JoinedValues& values) {
+    const JoinedValues& values, absl::Span<const int> largest) {
   form.format = FileFormat::kCsv;  // the masks are the arrays
   const std::vector<std::string>& classes = set.classes();
   if (classes.size() > 1) {
@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteMaskPrediction(
                    PredictionWriter::Begin(state_dir, job, columns, form, rows));
   ASSIGN_OR_RETURN(const MaskFiles masks,
                    WriteMasks(writer->folder(), MaskFormOf(form.masks, set), set,
-                              has_ids ? ids : std::vector<std::string>(), values));
+                              has_ids ? ids : std::vector<std::string>(), values, largest));
   for (size_t row = 0; row < masks.shares.size(); ++row) {
     RETURN_IF_ERROR(writer->Add(has_ids ? absl::string_view(ids[row]) : absl::string_view(),
                                 masks.shares[row]));

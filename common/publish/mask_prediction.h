@@ -16,11 +16,11 @@ namespace traind {
 
 // Writes a mask for each test volume, and a row with the share of foreground (and of each of
 // several classes) in it. The caller commits. columns: without those of several classes. ids: of
-// the rows; ignored without an id column. values: as for WriteMasks. REQUIRES: the Job's publish
-// lock is held. Errors: those of PredictionWriter and WriteMasks.
+// the rows; ignored without an id column. values, largest: as for WriteMasks. REQUIRES: the Job's
+// publish lock is held. Errors: those of PredictionWriter and WriteMasks.
 absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteMaskPrediction(
     const std::string& state_dir, const std::string& job, AnswerColumns columns,
     PredictionForm form, const VolumeSet& set, const std::vector<std::string>& ids,
-    const JoinedValues& values);
+    const JoinedValues& values, absl::Span<const int> largest);
 
 }  // namespace traind

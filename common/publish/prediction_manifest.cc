@@ -171,6 +171,18 @@ bool ReadNumbers(const Json& list, std::vector<double>& to) {
   return true;
 }
 
+// False: they are damaged.
+bool ParseClasses(const Json& json, std::vector<int>& classes) {
+  if (!json.is_array()) return false;
+  for (const Json& item : json) {
+    if (!item.is_number_integer()) return false;
+    const auto index = item.get<int64_t>();
+    if (index < 0 || index > INT_MAX) return false;
+    classes.push_back(static_cast<int>(index));
+  }
+  return true;
+}
+
 // False: it is damaged.
 bool ParsePowers(const Json& json, std::vector<TrialPower>& powers) {
   if (!json.is_array()) return false;
@@ -266,6 +278,7 @@ std::string EncodeManifest(const PredictionManifest& manifest) {
   for (const TrialPower& power : p.tuned.powers) {
     json["powers"].push_back({{"trial", power.trial}, {"exponent", power.exponent}});
   }
+  if (!p.tuned.largest.empty()) json["largest_components"] = p.tuned.largest;
   if (p.weighed_score) json["scores"]["weighed"] = Number(p.weighed_score);
   if (!p.quantiles.levels.empty()) {
     json["quantiles"] = QuantilesJson(p.quantiles);
@@ -321,6 +334,10 @@ absl::StatusOr<PredictionManifest> ParseManifest(absl::string_view text, absl::s
   }
   if (json.contains("powers") && !ParsePowers(json["powers"], p.tuned.powers)) {
     top.Wrong("powers");
+  }
+  if (json.contains("largest_components") &&
+      !ParseClasses(json["largest_components"], p.tuned.largest)) {
+    top.Wrong("largest_components");
   }
   if (json.contains("quantiles")) {
     const Json& quantiles = json["quantiles"];

@@ -234,6 +234,21 @@ struct NextAnswer {
   }
 };
 
+// Chooses the components that the masks keep, where that is left to the scores.
+Tuned TuneMasks(const ScoringData& scoring, const NextAnswer& next) {
+  Covered covered;
+  for (const auto& [fold, answer] : next.answers.folds) {
+    next.AddRows(scoring, fold, Tuned(), covered);
+  }
+  const auto folds = static_cast<int>(scoring.fold_rows.size());
+  for (int fold = 0; next.answers.folds.empty() && next.floor && fold < folds; ++fold) {
+    AddFloorRows(scoring, *next.floor, fold, covered);
+  }
+  Tuned tuned;
+  tuned.largest = ChooseComponents(scoring.columns, covered.values);
+  return tuned;
+}
+
 // Empty where the test file lacks the target.
 QuantileScores OnTestQuantiles(const ScoringData& scoring, const Quantiles& quantiles,
                                const JoinedValues& test_values) {
@@ -410,10 +425,11 @@ absl::Status WriteFiles(const PublishRequest& request, const ScoringData& scorin
                         const JoinedValues& joined, const PredictionForm& form,
                         PredictionManifest& manifest) {
   if (scoring.volumes != nullptr) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
-                     WriteMaskPrediction(request.state_dir, request.job,
-                                         AnswerColumnsOf(scoring.table->schema()), form,
-                                         *scoring.volumes, scoring.table->TestIds(), joined));
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<PredictionWriter> writer,
+        WriteMaskPrediction(request.state_dir, request.job,
+                            AnswerColumnsOf(scoring.table->schema()), form, *scoring.volumes,
+                            scoring.table->TestIds(), joined, manifest.prediction.tuned.largest));
     return writer->Commit(manifest);
   }
   std::vector<float> all = joined.Read();
@@ -469,7 +485,8 @@ absl::StatusOr<PublishedPrediction> Publish(const PublishRequest& request, absl:
         absl::StrCat("job ", request.job, " has neither a floor nor a whole fold prediction"));
   }
   answer.weights = Weigh(form.ensemble, scoring, answer.floor, answer.answers);
-  answer.weighed = TuneAnswer(scoring, answer.floor, answer.answers);
+  answer.weighed = scoring.volumes != nullptr ? TuneMasks(scoring, answer)
+                                              : TuneAnswer(scoring, answer.floor, answer.answers);
   answer.tuned = LayerOf(scoring, answer.floor, answer.answers, answer.weighed);
   if (answer.tuned.powers.empty()) answer.tuned = answer.weighed;
   const JoinedValues values =

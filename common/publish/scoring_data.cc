@@ -18,7 +18,8 @@ namespace traind {
 namespace {
 
 // Returns the mean score over the test volumes that have a mask.
-std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedValues& values) {
+std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedValues& values,
+                              absl::Span<const int> largest) {
   double sum = 0;
   int64_t masks = 0;
   size_t begin = 0;
@@ -30,7 +31,7 @@ std::optional<double> OnMasks(const VolumeSet& set, Metric metric, const JoinedV
         set.ReleaseOwnMaskSlice(volume, z);
         return absl::OkStatus();
       };
-      ReadAnswer(set, volume, values, begin, take).IgnoreError();  // only `take` can fail
+      ReadAnswer(set, volume, values, begin, largest, take).IgnoreError();  // only `take` can fail
       sum += score.Score(metric.kind().of_masks);
       ++masks;
     }
@@ -61,7 +62,8 @@ std::vector<int32_t> ScoringData::LabelsOf(absl::Span<const size_t> rows) const 
 
 std::vector<float> ScoringData::TargetsOf(absl::Span<const size_t> rows) const {
   std::vector<float> wanted(rows.size() * columns);
-  for (size_t k = 0; k < columns; ++k) {
+  const size_t known = volumes != nullptr ? 1 : columns;
+  for (size_t k = 0; k < known; ++k) {
     const auto targets = table->TargetValue(Split::kTrain, k);
     for (size_t i = 0; i < rows.size(); ++i) wanted[i * columns + k] = targets[rows[i]];
   }
@@ -83,12 +85,13 @@ double ScoringData::OnRows(absl::Span<const float> values, absl::Span<const size
 double ScoringData::OnRows(absl::Span<const float> values, absl::Span<const size_t> rows,
                            const Tuned& tuned) const {
   if (classes()) return TunedScore(metric, columns, tuned, values, LabelsOf(rows));
-  return Score(metric, values, TargetsOf(rows), columns);
+  const double score = Score(metric, values, TargetsOf(rows), columns);
+  return tuned.largest.empty() ? score : score + GainOf(tuned.largest, columns, values);
 }
 
 std::optional<double> ScoringData::OnTest(const JoinedValues& joined, const Tuned& tuned) const {
   if (!table->schema().test_has_target || test_rows() == 0) return std::nullopt;
-  if (volumes != nullptr) return OnMasks(*volumes, metric, joined);
+  if (volumes != nullptr) return OnMasks(*volumes, metric, joined, tuned.largest);
   const std::vector<float> values = joined.Read();
   const double score =
       classes() ? TunedScore(metric, columns, tuned, values, table->TargetClass(Split::kTest))
@@ -110,6 +113,7 @@ absl::StatusOr<ScoringData> LoadScoringData(const PublishRequest& request) {
   if (IsSegmentation(scoring.metric)) {
     ASSIGN_OR_RETURN(scoring.volumes, VolumeSet::Open(absl::StrCat(request.state_dir, "/",
                                                                    VolumesOfTable(request.table))));
+    scoring.columns = static_cast<size_t>(scoring.volumes->row_values());
     const TableSchema& schema = scoring.table->schema();
     if (static_cast<int64_t>(scoring.volumes->volumes(Split::kTrain).size()) != schema.train_rows ||
         static_cast<int64_t>(scoring.volumes->volumes(Split::kTest).size()) != schema.test_rows) {

@@ -23,7 +23,7 @@ struct ScoringData {
   std::shared_ptr<const Table> table;
   std::shared_ptr<const VolumeSet> volumes;  // of the table's rows; null: it has no volumes
   Metric metric;
-  size_t columns = 1;                          // C in common/base/job_layout.h
+  size_t columns = 1;  // C in common/base/job_layout.h; of volumes VolumeSet::row_values()
   std::vector<std::vector<size_t>> fold_rows;  // [fold]: its rows, ascending
   // In a forward split, folds are trained on more and more rows, so an early one may be useless.
   bool forward = false;

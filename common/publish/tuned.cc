@@ -205,4 +205,22 @@ Tuned Tune(Metric metric, size_t classes, absl::Span<const FoldToTune> folds) {
   return tuned;
 }
 
+double GainOf(absl::Span<const int> classes, size_t columns, absl::Span<const float> values) {
+  double sum = 0;
+  const size_t rows = values.size() / columns;
+  for (const int index : classes) {
+    const size_t at = static_cast<size_t>(index) + 1;
+    for (size_t row = 0; row < rows && at < columns; ++row) sum += values[row * columns + at];
+  }
+  return rows == 0 ? 0 : sum / static_cast<double>(rows);
+}
+
+std::vector<int> ChooseComponents(size_t columns, absl::Span<const float> values) {
+  std::vector<int> chosen;
+  for (int index = 0; static_cast<size_t>(index) + 1 < columns; ++index) {
+    if (GainOf({index}, columns, values) > 0) chosen.push_back(index);
+  }
+  return chosen;
+}
+
 }  // namespace traind

@@ -31,9 +31,12 @@ struct Tuned {
   // Trials are joined by a second layer in place of their weights; the temperature is 1 then.
   // Empty: there is none.
   std::vector<TrialPower> powers = {};
+  // Of masks: the classes, from 0 on, of which the largest component alone is kept, ascending.
+  std::vector<int> largest = {};
 
   friend bool operator==(const Tuned& a, const Tuned& b) {
-    return a.temperature == b.temperature && a.threshold == b.threshold && a.powers == b.powers;
+    return a.temperature == b.temperature && a.threshold == b.threshold && a.powers == b.powers &&
+           a.largest == b.largest;
   }
   friend bool operator!=(const Tuned& a, const Tuned& b) { return !(a == b); }
 };
@@ -53,6 +56,14 @@ struct FoldToTune {
   std::vector<float> probabilities;  // [rows, classes]
   std::vector<int32_t> labels;       // [rows]
 };
+
+// What the mean score of masks gains by keeping the largest components of these classes alone.
+// values: [rows, columns], those of AnswerScore (common/data/volume/answer_score.h).
+double GainOf(absl::Span<const int> classes, size_t columns, absl::Span<const float> values);
+
+// The classes of which the largest component alone is kept: those whose gain is above 0, as in
+// nnU-Net's choice of postprocessing. values: as for GainOf.
+std::vector<int> ChooseComponents(size_t columns, absl::Span<const float> values);
 
 // Chooses what the metric can gain from: a temperature (from 500 rows on, of two classes from 3000
 // on), or a threshold (from 200 rows on). It must gain on the rows of each fold as chosen on the

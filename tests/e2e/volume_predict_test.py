@@ -54,7 +54,7 @@ def _():
     with House(slots=2) as house:
         house.start()
         for classes, volume, precision, deeper in (
-                (2, {"classes": ["bright", "dark"]}, "fp32", ()),
+                (2, {"classes": ["bright", "dark"], "components": "auto"}, "fp32", ()),
                 (1, {"components": "largest", "spacing": "auto"}, half(), ("ct001", "ct003", "ct009"))):
             make_volumes(house, classes=classes)
             if deeper:

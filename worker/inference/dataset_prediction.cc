@@ -15,6 +15,7 @@
 #include "common/data/table/npy.h"
 #include "common/data/table/series_places.h"
 #include "common/data/table/table_text.h"
+#include "common/publish/publisher.h"
 #include "worker/inference/images_file.h"
 #include "worker/inference/side_by_side.h"
 #include "worker/inference/volumes_file.h"
@@ -208,6 +209,10 @@ absl::Status DatasetPrediction::ReadVolumes() {
   if (!file.ok()) return OfUserFiles(file.status());
   volumes_ = std::move(file->set);
   ReadVolumeFloor();
+  if (volume_->treatment.choose_components) {
+    const auto standing = ReadStandingPrediction(task_.state_dir, spec_.from);
+    if (standing.ok()) spec_.tuned.largest = standing->tuned.largest;
+  }
   data_.pixels_sha256 = std::move(file->sha256);
   return absl::OkStatus();
 }

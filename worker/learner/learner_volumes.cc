@@ -6,8 +6,7 @@
 #include <limits>
 
 #include "common/base/status_macros.h"
-#include "common/data/volume/answer_mask.h"
-#include "common/data/volume/overlap.h"
+#include "common/data/volume/answer_score.h"
 #include "worker/data/volume_source.h"
 #include "worker/device/guard.h"
 #include "worker/learner/learner_impl.h"
@@ -51,23 +50,19 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
 
 absl::Status Learner::Impl::ScoreVolumes(Weights which, const VolumeSource& source,
                                          absl::Span<const int32_t> index, float* out) {
+  const int width = source.set().row_values();
   for (const int32_t row : index) {
-    const StoredVolume& volume = source.volume(row);
-    MaskScore score(options.shape.outputs);
+    AnswerScore score(source.set(), source.volume(row));
     bool finite = true;
-    AnswerMask mask(source.set(), volume, [&](int64_t z, absl::Span<const uint8_t> labels) {
-      score.Add(labels, source.set().OwnMaskSlice(volume, z));
-      source.set().ReleaseOwnMaskSlice(volume, z);
-      return absl::OkStatus();
-    });
     const auto take = [&](int64_t, int64_t, absl::Span<const float> answer) {
       finite &= std::all_of(answer.begin(), answer.end(), [](float v) { return v == v; });
-      return mask.Add(answer);
+      return score.Add(answer);
     };
     RETURN_IF_ERROR(PredictVolume(which, source, row, take, /*between=*/nullptr));
-    RETURN_IF_ERROR(mask.Finish());
-    const double value = score.Score(options.mask_score);
-    *out++ = finite ? static_cast<float>(value) : std::numeric_limits<float>::quiet_NaN();
+    RETURN_IF_ERROR(score.Finish());
+    score.Read(options.mask_score, out);
+    if (!finite) std::fill_n(out, width, std::numeric_limits<float>::quiet_NaN());
+    out += width;
   }
   return absl::OkStatus();
 }

@@ -6,8 +6,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/npy.h"
-#include "common/data/volume/answer_mask.h"
-#include "common/data/volume/overlap.h"
+#include "common/data/volume/answer_score.h"
 
 namespace traind {
 namespace {
@@ -23,22 +22,18 @@ absl::StatusOr<FileDigest> WriteTest(const std::string& path, const VolumeSet& s
   return out->Commit();
 }
 
-// Scores the mask that would answer.
-absl::StatusOr<float> ScoreAnswer(const VolumeSet& set, const StoredVolume& volume, Metric metric,
-                                  const VoxelLabel& label) {
-  MaskScore score(set.values());
-  AnswerMask mask(set, volume, [&](int64_t z, absl::Span<const uint8_t> labels) {
-    score.Add(labels, set.OwnMaskSlice(volume, z));
-    set.ReleaseOwnMaskSlice(volume, z);
-    return absl::OkStatus();
-  });
+// Scores the mask that would answer. out: [set.row_values()].
+absl::Status ScoreAnswer(const VolumeSet& set, const StoredVolume& volume, Metric metric,
+                         const VoxelLabel& label, float* out) {
+  AnswerScore score(set, volume);
   std::vector<float> values;
   for (int64_t z = 0; z < volume.shape.depth; ++z) {
     AnswerSlice(set, volume, z, label, values);
-    RETURN_IF_ERROR(mask.Add(values));
+    RETURN_IF_ERROR(score.Add(values));
   }
-  RETURN_IF_ERROR(mask.Finish());
-  return static_cast<float>(score.Score(metric.kind().of_masks));
+  RETURN_IF_ERROR(score.Finish());
+  score.Read(metric.kind().of_masks, out);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -51,17 +46,21 @@ absl::StatusOr<Floor> AnswerByRules(const Table& table, const VolumeSet& set,
   floor.model = rules.model;
   const auto volumes = set.volumes(Split::kTrain);
   const size_t rows = volumes.size();
-  floor.oof.shape = {static_cast<int64_t>(rows), 1};
+  const auto width = static_cast<size_t>(set.row_values());
+  const VolumeTreatment& treatment = set.treatment();
+  floor.oof.shape = {static_cast<int64_t>(rows), set.row_values()};
+  floor.oof.values.resize(rows * width);
+  std::vector<float> scores;
   for (size_t row = 0; row < rows; ++row) {
     const int fold = folds.fold_of[row];
     const size_t rule = static_cast<size_t>(fold < 0 ? folds.split.folds : fold);
-    float score = 0;
-    if (set.treatment().largest_component || volumes[row].resampled()) {
-      ASSIGN_OR_RETURN(score, ScoreAnswer(set, volumes[row], metric, rules.LabelBy(rule)));
+    float* const out = floor.oof.values.data() + row * width;
+    if (treatment.largest_component || treatment.choose_components || volumes[row].resampled()) {
+      RETURN_IF_ERROR(ScoreAnswer(set, volumes[row], metric, rules.LabelBy(rule), out));
     } else {
-      score = rules.score(row, rule);
+      *out = rules.score(row, rule);
     }
-    floor.oof.values.push_back(score);
+    scores.push_back(*out);
   }
   ASSIGN_OR_RETURN(const FileDigest test,
                    WriteTest(test_file, set, rules.LabelBy(rules.labels.size() - 1)));
@@ -70,7 +69,7 @@ absl::StatusOr<Floor> AnswerByRules(const Table& table, const VolumeSet& set,
   model.name = rules.model;
   model.bins = rules.bins;
   model.labels = rules.labels.back();
-  floor.score = OofScore(table, folds, metric, floor.oof.values);
+  floor.score = OofScore(table, folds, metric, scores);
   return floor;
 }
 

@@ -32,12 +32,12 @@ struct VolumeRules {
   }
 };
 
-// `oof` holds the score of each training volume by its own fold's rule, or by the rule from all
-// rows if it is in no fold. If the set's treatment changes masks after they are predicted, that is
-// the score of the changed mask. Writes `test_file` durably and slice by slice, because its values
-// may be too many to be held in memory: [voxels of the test volumes, set.values()], where a
-// voxel's label gets probability 1. `model` becomes the last rule; its other fields are left.
-// Errors: those of DurableWriter.
+// `oof` holds the score of each training volume (AnswerScore) by its own fold's rule, or by the
+// rule from all rows if it is in no fold. If the set's treatment changes masks after they are
+// predicted, that is the score of the changed mask. Writes `test_file` durably and slice by slice,
+// because its values may be too many to be held in memory: [voxels of the test volumes,
+// set.values()], where a voxel's label gets probability 1. `model` becomes the last rule; its other
+// fields are left. Errors: those of DurableWriter.
 absl::StatusOr<Floor> AnswerByRules(const Table& table, const VolumeSet& set,
                                     const FloorFolds& folds, Metric metric,
                                     const VolumeRules& rules, const std::string& test_file,

@@ -35,6 +35,7 @@ absl::Status TakeVolume(const plain::DataSpec& data, PrepareSpec& result) {
   fields.mask = volume.mask;
   fields.classes = volume.classes;
   fields.treatment.largest_component = volume.components == "largest";
+  fields.treatment.choose_components = volume.components == "auto";
   fields.median_spacing = volume.spacing == "auto";
   if (volume.spacings.empty()) return absl::OkStatus();
   Spacing& spacing = fields.treatment.spacing.emplace();

@@ -77,6 +77,7 @@ absl::Status VolumeMedia::Open() {
   }
   const VolumeTreatment& treatment = spec_.volume->treatment;
   if (treatment.largest_component) absl::StrAppend(&content_, "components largest\n");
+  if (treatment.choose_components) absl::StrAppend(&content_, "components auto\n");
   if (spec_.volume->median_spacing) absl::StrAppend(&content_, "spacing auto\n");
   if (treatment.spacing.has_value()) {
     const Spacing& spacing = *treatment.spacing;

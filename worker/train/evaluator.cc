@@ -16,6 +16,8 @@ Evaluator::Evaluator(const FoldData& data, Metric metric)
       for (size_t k = 0; k < data.table->schema().targets(); ++k) {
         values_.push_back(data.table->TargetValue(Split::kTrain, k)[i]);
       }
+      // Of a volume only the first value is a score.
+      if (IsSegmentation(metric)) values_.resize(values_.size() + data.outputs - 1);
     }
   }
 }

@@ -32,7 +32,7 @@ class Evaluator {
   const int outputs_;
   std::vector<double> target_scale_;  // [targets]
   std::vector<int32_t> classes_;      // of the validation rows
-  std::vector<float> values_;         // [rows, targets]
+  std::vector<float> values_;         // [rows, C]
 };
 
 }  // namespace traind

@@ -99,6 +99,7 @@ absl::Status OpenVolumes(const std::string& path, const PatchSpec& patches, Fold
   data.media = std::make_shared<const VolumeSource>(set, Split::kTrain, patch, patches.changes);
   data.test_media = std::make_shared<const VolumeSource>(set, Split::kTest, patch);
   data.patches = patches.per_volume;
+  data.outputs = set->row_values();
   std::vector<int32_t> training;
   for (int64_t i = 0; i < data.patches; ++i) {
     for (const int32_t row : data.rows.training) {

@@ -7,7 +7,8 @@
 
 namespace traind {
 
-AnswerMask::AnswerMask(const VolumeSet& set, const StoredVolume& volume, Take take)
+AnswerMask::AnswerMask(const VolumeSet& set, const StoredVolume& volume, Take take,
+                       absl::Span<const int> largest)
     : own_(volume.own),
       values_(set.values()),
       slice_values_(static_cast<size_t>(volume.shape.height * volume.shape.width * set.values())),
@@ -15,7 +16,13 @@ AnswerMask::AnswerMask(const VolumeSet& set, const StoredVolume& volume, Take ta
       labels_(static_cast<size_t>(own_.height * own_.width)) {
   if (volume.resampled()) resampler_.emplace(volume.shape, volume.own, values_);
   if (set.treatment().largest_component) {
-    components_.emplace(own_.height, own_.width, std::max<int64_t>(1, values_ - 1));
+    components_.emplace(own_.height, own_.width, set.foregrounds());
+  } else if (set.treatment().choose_components && !largest.empty()) {
+    std::vector<bool> chosen(static_cast<size_t>(set.foregrounds()));
+    for (const int index : largest) {
+      if (index >= 0 && index < set.foregrounds()) chosen[static_cast<size_t>(index)] = true;
+    }
+    components_.emplace(own_.height, own_.width, set.foregrounds(), std::move(chosen));
   }
 }
 

@@ -24,7 +24,10 @@ class AnswerMask {
   // Receives a slice of the mask, [H, W] of StoredVolume::own.
   using Take = std::function<absl::Status(int64_t z, absl::Span<const uint8_t> labels)>;
 
-  AnswerMask(const VolumeSet& set, const StoredVolume& volume, Take take);
+  // largest: where the set leaves components to the scores, the classes, from 0 on, of which they
+  // have chosen the largest component alone.
+  AnswerMask(const VolumeSet& set, const StoredVolume& volume, Take take,
+             absl::Span<const int> largest = {});
 
   // values: the next slices, [slices, H, W, set.values()]. Errors: those of `take`.
   absl::Status Add(absl::Span<const float> values);

@@ -5,8 +5,9 @@
 
 namespace traind {
 
-LargestComponents::LargestComponents(int64_t height, int64_t width, int64_t classes)
-    : height_(height), width_(width), classes_(classes) {}
+LargestComponents::LargestComponents(int64_t height, int64_t width, int64_t classes,
+                                     std::vector<bool> chosen)
+    : height_(height), width_(width), classes_(classes), chosen_(std::move(chosen)) {}
 
 uint32_t LargestComponents::RootOf(uint32_t component) {
   while (components_[component].parent != component) {
@@ -87,7 +88,8 @@ void LargestComponents::Read(int64_t z, absl::Span<uint8_t> labels) {
     for (size_t i = row == 0 ? 0 : row_ends_[row - 1]; i < row_ends_[row]; ++i) {
       const uint32_t root = RootOf(runs_[i].component);
       const uint8_t label = components_[root].label;
-      if (largest_[label - 1u] != static_cast<int64_t>(root)) continue;
+      const bool chosen = chosen_.empty() || chosen_[label - 1u];
+      if (chosen && largest_[label - 1u] != static_cast<int64_t>(root)) continue;
       std::fill_n(labels.begin() + y * width_ + runs_[i].begin, runs_[i].end - runs_[i].begin,
                   label);
     }

@@ -8,15 +8,16 @@
 
 namespace traind {
 
-// Keeps, of each foreground class of a mask, only the largest connected component. Voxels of a
-// class that share a face, an edge or a corner are connected (26 neighbours). Of components of
-// equal size the one whose first voxel comes first is kept, in the order of slices, rows and
-// columns. A mask comes slice by slice, and is held as runs of equal voxels: memory grows with the
-// surface of the objects, not with the voxels. Threads: confined to one.
+// Keeps, of each foreground class of a mask (or of some), only the largest connected component.
+// Voxels of a class that share a face, an edge or a corner are connected (26 neighbours). Of
+// components of equal size the one whose first voxel comes first is kept, in the order of slices,
+// rows and columns. A mask comes slice by slice, and is held as runs of equal voxels: memory grows
+// with the surface of the objects, not with the voxels. Threads: confined to one.
 class LargestComponents {
  public:
-  // classes: of foreground.
-  LargestComponents(int64_t height, int64_t width, int64_t classes);
+  // classes: of foreground. chosen: [class - 1], those of which the largest component alone is
+  // kept; empty: all.
+  LargestComponents(int64_t height, int64_t width, int64_t classes, std::vector<bool> chosen = {});
 
   // labels: the next slice, [H, W], values from 0 to the number of classes.
   void Add(absl::Span<const uint8_t> labels);
@@ -44,6 +45,7 @@ class LargestComponents {
   void ChooseLargest();
 
   const int64_t height_, width_, classes_;
+  const std::vector<bool> chosen_;
   std::vector<Run> runs_;
   std::vector<size_t> row_ends_;  // [row]: the end of its runs; there are height_ rows a slice
   std::vector<Component> components_;

@@ -66,16 +66,31 @@ class MaskScore {
   template <class Function>
   double Score(Function of_masks) const {
     double sum = 0;
-    int present = 0;
     for (const Overlap& overlap : classes_) {
-      if (overlap.predicted + overlap.wanted == 0) continue;
-      sum += overlap.Score(of_masks);
-      ++present;
+      if (Occurs(overlap)) sum += overlap.Score(of_masks);
     }
+    const int present = Present();
     return present == 0 ? 1.0 : sum / present;
+  }
+  // out: [classes], what the score gains with the class of another prediction. REQUIRES: the same
+  // classes occur there.
+  template <class Function>
+  void Gains(const MaskScore& other, Function of_masks, float* out) const {
+    const int present = Present();
+    for (size_t i = 0; i < classes_.size(); ++i) {
+      const bool occurs = Occurs(classes_[i]);
+      const double gain =
+          occurs ? other.classes_[i].Score(of_masks) - classes_[i].Score(of_masks) : 0;
+      out[i] = static_cast<float>(occurs ? gain / present : 0);
+    }
   }
 
  private:
+  static bool Occurs(const Overlap& overlap) { return overlap.predicted + overlap.wanted > 0; }
+  int Present() const {
+    return static_cast<int>(std::count_if(classes_.begin(), classes_.end(), Occurs));
+  }
+
   std::vector<Overlap> classes_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kLargest[] = "largest";
+constexpr char kLargest[] = "largest", kAuto[] = "auto";
 
 }  // namespace
 
@@ -20,6 +20,7 @@ Json VolumeInputJson(const VolumeInput& volume) {
                {"classes", volume.classes},
                {"reader", volume.treatment.reader}};
   if (volume.treatment.largest_component) json["components"] = kLargest;
+  if (volume.treatment.choose_components) json["components"] = kAuto;
   if (volume.treatment.spacing.has_value()) json["spacing"] = *volume.treatment.spacing;
   return json;
 }
@@ -31,7 +32,9 @@ VolumeInput VolumeInputFromJson(const Json& json) {
   json.at("patch").get_to(volume.patch);
   json.at("classes").get_to(volume.classes);
   volume.treatment.reader = json.value("reader", 1);  // older files lack it
-  volume.treatment.largest_component = json.value("components", "") == kLargest;
+  const std::string components = json.value("components", "");
+  volume.treatment.largest_component = components == kLargest;
+  volume.treatment.choose_components = components == kAuto;
   if (json.contains("spacing")) volume.treatment.spacing = json["spacing"].get<Spacing>();
   return volume;
 }

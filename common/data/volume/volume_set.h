@@ -5,6 +5,7 @@
 #include <absl/status/statusor.h>
 #include <absl/types/span.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,6 +79,12 @@ class VolumeSet {
   // Number of predicted values per voxel (LabelOf in common/data/volume/overlap.h): one
   // probability, or those of background and of each of several classes.
   int64_t values() const { return ValuesPerVoxel(classes_.size()); }
+  // Number of foreground classes.
+  int64_t foregrounds() const { return std::max<int64_t>(1, values() - 1); }
+  // Number of values that an out-of-fold answer has for a volume (AnswerScore::Read).
+  int row_values() const {
+    return 1 + (treatment_.choose_components ? static_cast<int>(foregrounds()) : 0);
+  }
   int64_t TestVoxels() const;
   // What was done with all volumes, and is done with answers. Sets of older engines do not tell
   // the spacing.

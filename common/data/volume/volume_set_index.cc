@@ -147,6 +147,7 @@ std::string EncodeVolumeIndex(const VolumeIndex& index) {
   Json json = {{"train", Json::array()}, {"test", Json::array()}};
   if (!index.classes.empty()) json["class_names"] = index.classes;
   if (index.treatment.largest_component) json["components"] = "largest";
+  if (index.treatment.choose_components) json["components"] = "auto";
   if (index.treatment.spacing.has_value()) json["spacing"] = *index.treatment.spacing;
   json["reader"] = index.treatment.reader;
   for (const StoredVolume& v : index.volumes[0]) json["train"].push_back(Encode(v, several));
@@ -166,7 +167,9 @@ bool DecodeVolumeIndex(absl::string_view text, VolumeIndex& index) {
     if (json.contains("class_names")) {
       index.classes = json["class_names"].get<std::vector<std::string>>();
     }
-    index.treatment.largest_component = json.value("components", "") == "largest";
+    const std::string components = json.value("components", "");
+    index.treatment.largest_component = components == "largest";
+    index.treatment.choose_components = components == "auto";
     index.treatment.reader = json.value("reader", 1);  // sets of older engines lack it
     if (json.contains("spacing")) index.treatment.spacing = json["spacing"].get<Spacing>();
     for (const Json& item : json.at("train")) index.volumes[0].push_back(Decode(item));

@@ -14,6 +14,8 @@ inline constexpr int kVolumeReaderVersion = 2;
 struct VolumeTreatment {
   std::optional<Spacing> spacing;  // of all volumes, which are resampled to it
   bool largest_component = false;  // of each class, which alone an answer keeps
+  // The out-of-fold scores choose the classes of which an answer keeps the largest component alone.
+  bool choose_components = false;
   // Volumes that models predict are decoded as those were that they have learnt from.
   int reader = kVolumeReaderVersion;
 

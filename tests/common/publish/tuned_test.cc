@@ -100,5 +100,17 @@ TEST(TunedTest, ALabelFollowsTheThresholdOfTwoClasses) {
   EXPECT_EQ(LabelOf(three, 0.1), 1u) << "a threshold is of two classes";
 }
 
+// Rows of a score and the gains of two classes.
+TEST(TunedTest, ComponentsAreChosenWhereTheyGain) {
+  const std::vector<float> rows = {0.5f, 0.1f, -0.2f, 0.7f, -0.05f, 0.1f};
+  EXPECT_EQ(ChooseComponents(3, rows), std::vector<int>{0});
+  EXPECT_NEAR(GainOf({0}, 3, rows), 0.025, 1e-7);
+  EXPECT_NEAR(GainOf({0, 1}, 3, rows), -0.025, 1e-7);
+  EXPECT_EQ(GainOf({7}, 3, rows), 0);
+  const std::vector<float> equal = {0.5f, 0.0f, 0.7f, 0.0f};
+  EXPECT_TRUE(ChooseComponents(2, equal).empty());
+  EXPECT_TRUE(ChooseComponents(1, equal).empty());
+}
+
 }  // namespace
 }  // namespace traind

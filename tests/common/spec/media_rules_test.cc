@@ -193,7 +193,7 @@ TEST(MediaRulesTest, AnAnswerKeepsAllComponentsUnlessSaidOtherwise) {
   spec.mutable_data()->mutable_volume()->set_components("larges");
   EXPECT_EQ(Errors(spec),
             "data.volume.components: data.volume.components 'larges' must be one of: all, "
-            "largest; did you mean 'largest'?");
+            "largest, auto; did you mean 'largest'?");
 }
 
 TEST(MediaRulesTest, ASpacingIsAutoOrThreePositiveNumbers) {

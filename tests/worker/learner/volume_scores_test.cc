@@ -59,6 +59,7 @@ void MakeDecided(Learner& learner) {
 
 struct Scored {
   double told = 0, of_answer = 0, of_voxels = 0;
+  std::vector<float> gains;  // told, of each class
 };
 
 Scored ScoreOf(const VolumeTreatment& treatment) {
@@ -78,7 +79,7 @@ Scored ScoreOf(const VolumeTreatment& treatment) {
   auto learner = Learner::Create(options, std::move(data));
   EXPECT_TRUE(learner.ok()) << learner.status();
   MakeDecided(**learner);
-  std::vector<float> told(1), values;
+  std::vector<float> told(static_cast<size_t>(set->row_values())), values;
   const std::vector<int32_t> rows{0};
   EXPECT_TRUE((*learner)->Predict(Weights::kLast, rows, absl::MakeSpan(told)).ok());
   const auto keep = [&values](absl::Span<const float> answer) {
@@ -98,8 +99,10 @@ Scored ScoreOf(const VolumeTreatment& treatment) {
   std::vector<uint8_t> labels(values.size() / 3);
   LabelsOf(values, 3, absl::MakeSpan(labels));
   of_voxels.Add(labels, set->Mask(volume));
-  return {told[0], of_answer.Score(metric.kind().of_masks),
-          of_voxels.Score(metric.kind().of_masks)};
+  return {told[0],
+          of_answer.Score(metric.kind().of_masks),
+          of_voxels.Score(metric.kind().of_masks),
+          {told.begin() + 1, told.end()}};
 }
 
 TEST(VolumeScoresTest, ItIsThatOfTheMaskThatAnswers) {
@@ -114,6 +117,18 @@ TEST(VolumeScoresTest, ItIsThatOfTheMaskThatAnswers) {
     EXPECT_FLOAT_EQ(static_cast<float>(scored.told), static_cast<float>(scored.of_answer));
     EXPECT_NE(static_cast<float>(scored.told), static_cast<float>(scored.of_voxels));
   }
+}
+
+TEST(VolumeScoresTest, WhatComponentsGainIsToldForEachClass) {
+  VolumeTreatment largest, chosen;
+  largest.largest_component = true;
+  chosen.choose_components = true;
+  const Scored plain = ScoreOf({}), scored = ScoreOf(chosen);
+  EXPECT_TRUE(plain.gains.empty());
+  ASSERT_EQ(scored.gains.size(), 2u);
+  EXPECT_EQ(scored.told, plain.told);  // that of all components
+  EXPECT_NEAR(scored.told + scored.gains[0] + scored.gains[1], ScoreOf(largest).told, 1e-6);
+  EXPECT_NE(scored.gains[0], scored.gains[1]);
 }
 
 }  // namespace

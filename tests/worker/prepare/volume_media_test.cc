@@ -20,6 +20,7 @@
 #include "common/data/volume/mask_reader.h"
 #include "common/data/volume/nifti_header.h"
 #include "common/data/volume/volume_set.h"
+#include "common/publish/floor_files.h"
 #include "common/publish/publisher.h"
 #include "worker/floor/volume_floor_model.h"
 #include "worker/inference/floor_rows_model.h"
@@ -185,9 +186,8 @@ TEST_F(VolumeMediaTest, TheFloorIsKeptAsAModel) {
   std::string damaged = *ReadFile(path);
   damaged[damaged.size() / 2] ^= 1;
   ASSERT_TRUE(WriteFileDurably(path, damaged).ok());
-  EXPECT_EQ(
-      ReadVolumeFloorModel(absl::StrCat(dir_, "/state/", FloorDir("j"))).status().code(),
-      absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadVolumeFloorModel(absl::StrCat(dir_, "/state/", FloorDir("j"))).status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 // Class 1 has values 30 to 39, class 2 60 to 69; the background lies below, between and above.

@@ -153,6 +153,41 @@ TEST_F(VolumeTreatmentTest, TheFloorIsScoredByTheComponentsThatItAnswersWith) {
   EXPECT_EQ(*Standing().oof_score, 1);
 }
 
+// The specks lie apart from the boxes, so the largest components alone score better.
+TEST_F(VolumeTreatmentTest, ComponentsThatRaiseTheScoreAreChosen) {
+  const auto messages = Run({{"components", "auto"}});
+  const auto* floor = std::get_if<FloorReady>(&messages[1]);
+  ASSERT_NE(floor, nullptr);
+  EXPECT_LT(floor->score, 0.95);  // that of all components
+  const PublishedPrediction standing = Standing();
+  EXPECT_EQ(standing.tuned.largest, std::vector<int>{0});
+  EXPECT_NEAR(*standing.oof_score, 1, 1e-6);
+  EXPECT_EQ(*standing.test_score, 1);
+  EXPECT_EQ(ScoreOfAnswers(), 1);
+}
+
+TEST_F(VolumeTreatmentTest, ComponentsThatDoNotRaiseTheScoreAreKept) {
+  // The masks have two boxes of equal size in place of a box and a speck.
+  for (int i = 0; i < 8; ++i) {
+    std::string voxels(kVoxels, '\0'), mask = voxels;
+    for (size_t k = 0; k < kVoxels; ++k) {
+      const size_t x = k % 8;
+      const bool box = k / 64 < 3 && (x < 2 || (x > 4 && x < 7 + i % 2u));
+      mask[k] = box ? '\1' : '\0';
+      voxels[k] = static_cast<char>(box ? 90 + i : static_cast<int>(k % 40));
+    }
+    Put(absl::StrCat("v/", i, ".nii"), NiftiMaskHeader(kShape, NiftiGeometry()) + voxels);
+    Put(absl::StrCat("v/", i, "_mask.nii"), NiftiMaskHeader(kShape, NiftiGeometry()) + mask);
+  }
+  Run({{"components", "auto"}});
+  EXPECT_TRUE(Standing().tuned.largest.empty());
+  EXPECT_EQ(*Standing().test_score, 1);
+  EXPECT_EQ(*Standing().oof_score, 1);
+  fs::remove_all(dir_ + "/state/jobs");
+  Run({{"components", "largest"}});
+  EXPECT_LT(*Standing().test_score, 0.8);
+}
+
 TEST_F(VolumeTreatmentTest, VolumesAreResampledToTheMedianAndAnsweredOnTheirOwnGrid) {
   const auto messages = Run({{"spacing", "auto"}});
   const auto* ready = std::get_if<TableReady>(&messages[0]);
@@ -194,11 +229,9 @@ TEST_F(VolumeTreatmentTest, EachTreatmentHasACacheOfItsOwn) {
   const auto cached = [this](const nlohmann::json& volume) {
     return std::get<TableReady>(Run(volume)[0]).cached;
   };
-  const nlohmann::json treatments[] = {nlohmann::json::object(),
-                                       {{"components", "largest"}},
-                                       {{"spacing", "auto"}},
-                                       {{"spacings", {2, 0.75, 0.5}}},
-                                       {{"spacings", {2, 0.75, 0.25}}}};
+  const nlohmann::json treatments[] = {
+      nlohmann::json::object(), {{"components", "largest"}},    {{"components", "auto"}},
+      {{"spacing", "auto"}},    {{"spacings", {2, 0.75, 0.5}}}, {{"spacings", {2, 0.75, 0.25}}}};
   for (const nlohmann::json& volume : treatments) EXPECT_FALSE(cached(volume)) << volume;
   for (const nlohmann::json& volume : treatments) EXPECT_TRUE(cached(volume)) << volume;
   EXPECT_TRUE(cached({{"components", "all"}}));

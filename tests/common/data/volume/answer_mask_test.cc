@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/data/table/npy.h"
+#include "common/data/volume/answer_score.h"
 #include "common/data/volume/mask_writer.h"
 #include "common/data/volume/overlap.h"
 #include "common/data/volume/resample.h"
@@ -166,6 +167,58 @@ TEST(AnswerMaskTest, AResampledVolumeKeepsTheMaskOfItsFile) {
   const auto older = SetOf(file, file, treatment);
   older->ReadSlice(older->volumes(Split::kTrain)[0], 1, absl::MakeSpan(slice));
   EXPECT_FLOAT_EQ(slice[0], (voxels[60] + voxels[90]) / 2.0f);
+}
+
+TEST(AnswerMaskTest, ChosenClassesKeepTheirLargestComponent) {
+  VolumeTreatment treatment;
+  treatment.choose_components = true;
+  const std::string path = absl::StrCat(testing::TempDir(), "/chosen.nii");
+  std::string voxels(kShape.depth * 30, '\0');
+  voxels[0] = voxels[1] = voxels[4] = 1;     // a component of two voxels, and one of one
+  voxels[20] = voxels[23] = voxels[24] = 2;  // the same of the second class
+  std::ofstream(path, std::ios::binary) << NiftiMaskHeader(kShape, NiftiGeometry()) << voxels;
+  const std::string set_path = absl::StrCat(testing::TempDir(), "/chosen");
+  auto writer = *VolumeSetWriter::Create(set_path, {"one", "two"}, treatment);
+  ASSERT_TRUE(writer->Add(Split::kTrain, path, path).ok());
+  ASSERT_TRUE(writer->Commit().ok());
+  const auto set = *VolumeSet::Open(set_path);
+  EXPECT_EQ(set->row_values(), 3);
+  const StoredVolume& volume = set->volumes(Split::kTrain)[0];
+  std::vector<float> values;
+  for (const char voxel : voxels) {
+    for (int label = 0; label < 3; ++label) values.push_back(voxel == label ? 1.0f : 0.0f);
+  }
+  const auto answer = [&](const std::vector<int>& largest) {
+    std::string labels;
+    AnswerMask mask(
+        *set, volume,
+        [&](int64_t, absl::Span<const uint8_t> slice) {
+          labels.append(slice.begin(), slice.end());
+          return absl::OkStatus();
+        },
+        largest);
+    EXPECT_TRUE(mask.Add(values).ok());
+    EXPECT_TRUE(mask.Finish().ok());
+    return labels;
+  };
+  EXPECT_EQ(answer({}), voxels);
+  std::string expected = voxels;
+  expected[4] = 0;
+  EXPECT_EQ(answer({0}), expected);
+  expected[20] = 0;
+  EXPECT_EQ(answer({0, 1}), expected);
+  // The mask is the answer, so without its smaller component each class loses a voxel of three.
+  AnswerScore score(*set, volume);
+  ASSERT_TRUE(score.Add(values).ok());
+  ASSERT_TRUE(score.Finish().ok());
+  float row[3];
+  const auto dice = [](int64_t both, int64_t predicted, int64_t wanted) {
+    return 2.0 * static_cast<double>(both) / static_cast<double>(predicted + wanted);
+  };
+  score.Read(dice, row);
+  EXPECT_EQ(row[0], 1);
+  EXPECT_FLOAT_EQ(row[1], (0.8f - 1) / 2);
+  EXPECT_FLOAT_EQ(row[2], (0.8f - 1) / 2);
 }
 
 TEST(AnswerMaskTest, AVolumeWithoutASpacingIsNamed) {
