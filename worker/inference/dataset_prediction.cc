@@ -28,7 +28,7 @@ namespace {
 // The estimated duration of publishing, until it has been measured.
 constexpr absl::Duration kPublishBase = absl::Milliseconds(150);
 constexpr absl::Duration kPublishPerValue = absl::Nanoseconds(600);
-// Of volumes: a durable file for each, and its voxels, which no text is made of.
+// Of volumes: a durable file for each, at least, and its voxels, which no text is made of.
 constexpr absl::Duration kPublishPerMask = absl::Microseconds(500);
 constexpr absl::Duration kPublishPerVoxel = absl::Nanoseconds(60);
 constexpr double kPublishMargin = 1.5;
@@ -209,11 +209,30 @@ absl::Status DatasetPrediction::ReadVolumes() {
   if (!file.ok()) return OfUserFiles(file.status());
   volumes_ = std::move(file->set);
   ReadVolumeFloor();
+  RETURN_IF_ERROR(TimeMasks());
   if (volume_->treatment.choose_components) {
     const auto standing = ReadStandingPrediction(task_.state_dir, spec_.from);
     if (standing.ok()) spec_.tuned.largest = standing->tuned.largest;
   }
   data_.pixels_sha256 = std::move(file->sha256);
+  return absl::OkStatus();
+}
+
+// Times some durable files, as disks differ by much in what these take.
+absl::Status DatasetPrediction::TimeMasks() {
+  constexpr int kFiles = 5;
+  mask_cost_ = kPublishPerMask;
+  if (control_.deadline() == absl::InfiniteDuration()) return absl::OkStatus();
+  const std::string path = InAttempt("mask.bin");
+  std::vector<absl::Duration> costs;
+  for (int i = 0; i < kFiles; ++i) {
+    const absl::Duration began = clock_.MonotonicNow();
+    RETURN_IF_ERROR(StorageError(WriteFileDurably(path, "mask")));
+    costs.push_back(clock_.MonotonicNow() - began);
+  }
+  unlink(path.c_str());
+  std::sort(costs.begin(), costs.end());
+  mask_cost_ = std::max(mask_cost_, costs[kFiles / 2]);
   return absl::OkStatus();
 }
 
@@ -462,7 +481,7 @@ absl::Duration DatasetPrediction::AnswerAt() const {
   if (cost == absl::ZeroDuration()) {
     const auto count = static_cast<double>(answers()) * static_cast<double>(values());
     cost = kPublishBase + (volumes_ == nullptr ? count * kPublishPerValue
-                                               : static_cast<double>(rows_) * kPublishPerMask +
+                                               : static_cast<double>(rows_) * mask_cost_ +
                                                      count * kPublishPerVoxel);
   }
   return control_.deadline() - kPublishMargin * cost;

@@ -51,6 +51,7 @@ class DatasetPrediction {
   absl::Status ReadSeries(const CsvFile& data, std::vector<std::string>& warnings);
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
   absl::Status ReadVolumes();
+  absl::Status TimeMasks();
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
   std::vector<std::unique_ptr<RowModel>> MoreInstances(const ModelChoice& choice,
@@ -110,6 +111,7 @@ class DatasetPrediction {
   std::vector<std::optional<MemberValues>> values_;  // [model]
   int64_t blocks_done_ = 0;
   absl::Duration step_cost_;  // duration of the last whole step
+  absl::Duration mask_cost_;  // of writing a volume's mask
   int missing_ = 0;           // number of models that cannot answer
   int64_t stand_in_ = 0;      // number of answers that are the mean answer instead of a model's
 

@@ -124,7 +124,8 @@ struct Learner::Impl {
   absl::Status ScoreRows(Weights which, const ResidentRows& from, absl::Span<const int32_t> index,
                          float* out);
   absl::Status PredictVolume(Weights which, const VolumeSource& source, int64_t row,
-                             const ReceiveSlices& take);
+                             const ReceiveSlices& take,
+                             const std::function<absl::Status()>& between);
   absl::Status ScoreVolumes(Weights which, const VolumeSource& source,
                             absl::Span<const int32_t> index, float* out);
   std::map<std::string, at::Tensor> Slots() const;

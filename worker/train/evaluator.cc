@@ -17,7 +17,8 @@ Evaluator::Evaluator(const FoldData& data, Metric metric)
         values_.push_back(data.table->TargetValue(Split::kTrain, k)[i]);
       }
       // Of a volume only the first value is a score.
-      if (IsSegmentation(metric)) values_.resize(values_.size() + data.outputs - 1);
+      if (IsSegmentation(metric))
+        values_.resize(values_.size() + static_cast<size_t>(data.outputs) - 1);
     }
   }
 }
