@@ -68,3 +68,40 @@ def as_nifti(house, deeper=()):
             text = f.read()
         with open(os.path.join(house.data, table), "w", encoding="utf-8") as f:
             f.write(text.replace(".npy", ".nii.gz"))
+
+
+def turned_back(nifti):
+    """The voxels of a file that `turn` has made, in the order of the file that it was."""
+    (height, depth, width), size = struct.unpack_from("<3h", nifti, 42), struct.unpack_from("<h", nifti, 72)[0] // 8
+    voxels, before = nifti[352:], bytearray(len(nifti) - 352)
+    for x in range(width):
+        for z in range(depth):
+            for y in range(height):
+                to, at = ((z * height + y) * width + x) * size, ((x * depth + z) * height + height - 1 - y) * size
+                before[to:to + size] = voxels[at:at + size]
+    return bytes(before)
+
+
+def turn(house, ids):
+    """The files of these volumes and of their masks get other axes, and headers that say so: theirs are y backwards, z,
+    and x."""
+    for name in ids:
+        for path in glob.glob(os.path.join(house.data, "volumes", name + "*.nii.gz")):
+            with gzip.open(path) as f:
+                nifti = bytearray(f.read())
+            width, height, depth = struct.unpack_from("<3h", nifti, 42)
+            size = struct.unpack_from("<h", nifti, 72)[0] // 8
+            voxels = bytearray()
+            for x in range(width):
+                for z in range(depth):
+                    for y in reversed(range(height)):
+                        at = 352 + ((z * height + y) * width + x) * size
+                        voxels += nifti[at:at + size]
+            struct.pack_into("<3h", nifti, 42, height, depth, width)
+            dx, dy, dz = struct.unpack_from("<3f", nifti, 80)
+            struct.pack_into("<3f", nifti, 80, dy, dz, dx)
+            for row in range(3):
+                to_x, to_y, to_z, begin = struct.unpack_from("<4f", nifti, 280 + 16 * row)
+                struct.pack_into("<4f", nifti, 280 + 16 * row, -to_y, to_z, to_x, begin + to_y * (height - 1))
+            with gzip.open(path, "wb") as f:
+                f.write(bytes(nifti[:352]) + voxels)

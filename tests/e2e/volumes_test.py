@@ -7,7 +7,7 @@ import zipfile
 
 from tests.cases import case, main
 from tests.e2e.harness import House, rows_of
-from tests.e2e.volumes import SHAPE, SPACING, SROW, as_nifti, make_volumes, npy, spec
+from tests.e2e.volumes import SHAPE, SPACING, SROW, as_nifti, make_volumes, npy, spec, turn, turned_back
 
 
 @case("NIfTI volumes are answered by NIfTI masks that lie where they do")
@@ -31,6 +31,38 @@ def _():
             assert struct.unpack_from("<12f", mask, 280) == SROW, mask[280:328]
             voxels = mask[352:]
             assert len(voxels) == 8 * 16 * 16 and abs(sum(voxels) / len(voxels) - float(share)) < 1e-5, share
+
+
+@case("Volumes of other orientations are learnt as if they had the same, and masks lie over their files")
+def _():
+    with House(slots=2) as house:
+        house.start()
+        make_volumes(house)
+        as_nifti(house)
+        # The floor answers, which does not depend on how much is trained.
+        changes = {"train": {**spec(house)["train"], "epochs": 1, "learning_rate": 1e-9}}
+
+        def answered():
+            job = house.wait(house.submit(spec(house, **changes))["id"], 100)
+            assert (job["state"], job["quality"]) == ("SUCCEEDED", "FLOOR"), job
+            masks = os.path.join(os.path.dirname(job["predictions"]["path"]), "masks")
+            found = {}
+            for name in ("ct008", "ct009"):
+                with gzip.open(os.path.join(masks, name + ".nii.gz")) as f:
+                    found[name] = f.read()
+            return job, found
+        before, masks = answered()
+        turn(house, ("ct001", "ct004", "ct009"))
+        after, turned_masks = answered()
+        assert after["scores"] == before["scores"] and 0 < after["scores"]["test"], (after["scores"], before["scores"])
+        assert rows_of(after["predictions"]["path"]) == rows_of(before["predictions"]["path"])
+        assert turned_masks["ct008"] == masks["ct008"]
+        with gzip.open(os.path.join(house.data, "volumes", "ct009.nii.gz")) as f:
+            header = f.read(352)
+        mask = turned_masks["ct009"]
+        for at, size in ((40, 16), (80, 12), (252, 76)):  # extents, spacing, place
+            assert mask[at:at + size] == header[at:at + size], (mask[at:at + size], header[at:at + size])
+        assert turned_back(mask) == masks["ct009"][352:] and any(mask[352:])
 
 
 def largest_component(voxels):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -122,6 +123,16 @@ TEST(MetricsTest, UnknownNameListsTheKnownOnes) {
   for (const char* name : {"accuracy", "logloss", "auc", "f1", "rmse", "mae", "r2", "smape"}) {
     EXPECT_EQ(MetricName(MetricByName(name).value()), name);
   }
+}
+
+// Behind the score of a volume's mask stands what it may gain (AnswerScore).
+TEST(MetricsTest, OfAVolumeOnlyTheFirstValueIsAScore) {
+  const Metric dice = *MetricByName("dice");
+  const std::vector<float> values = {0.5f, 0.25f, 0.75f, -0.5f}, targets = {1, 0, 1, 0};
+  EXPECT_EQ(Score(dice, values, targets, 2), 0.625);
+  RowScorer scorer(dice, 2, absl::MakeConstSpan(targets));
+  std::copy(values.begin(), values.end(), scorer.values().begin());
+  EXPECT_EQ(scorer.Score(), 0.625);
 }
 
 }  // namespace

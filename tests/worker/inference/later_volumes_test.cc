@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "common/base/durable_file.h"
 #include "common/data/table/npy.h"
+#include "common/data/volume/volume_input_json.h"
 #include "worker/inference/volumes_file.h"
 #include "worker/predict/model_file.h"
 
@@ -108,6 +110,20 @@ TEST_F(LaterVolumesTest, AModelTellsWhatItReads) {
   EXPECT_TRUE(file->volume->treatment.largest_component);
   EXPECT_EQ(file->volume->patch, (Extent3{1, 64, 32}));
   EXPECT_EQ(file->volume->treatment.spacing, (Spacing{2.5, 0.5, 0.75}));
+  EXPECT_EQ(file->volume->treatment.reader, kVolumeReaderVersion);
+}
+
+TEST_F(LaterVolumesTest, ModelsOfOlderReadersGetVolumesAsTheyHaveLearntThem) {
+  nlohmann::json json = VolumeInputJson(*ModelOfVolumes().volume);
+  json.erase("reader");
+  const VolumeInput older = VolumeInputFromJson(json);
+  EXPECT_EQ(older.treatment.reader, 1);
+  EXPECT_FALSE(older.treatment.turns());
+  EXPECT_FALSE(older.treatment.blurs());
+  EXPECT_TRUE(older.treatment.largest_component);
+  json["components"] = "auto";
+  EXPECT_TRUE(VolumeInputFromJson(json).treatment.choose_components);
+  EXPECT_FALSE(VolumeInputFromJson(json).treatment.largest_component);
 }
 
 TEST_F(LaterVolumesTest, AModelOfAnOlderEngineOrADamagedOneIsRefused) {
