@@ -38,7 +38,7 @@ def npy(data):
     return ast.literal_eval(data[10:10 + size].decode()), data[10 + size:]
 
 
-SPACING, SROW = (0.75, 0.5, 2.5), (-0.75, 0, 0, 7, 0, 0.5, 0, -3, 0, 0, 2.5, 11)
+SPACING, SROW = (0.75, 0.5, 2.5), (0.75, 0, 0, 7, 0, 0.5, 0, -3, 0, 0, 2.5, 11)
 
 
 def as_nifti(house, deeper=()):
