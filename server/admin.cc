@@ -16,6 +16,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "server/access/audit_chain.h"
 #include "server/access/token_book.h"
 #include "server/access/worker_owners.h"
 #include "server/archive/archive.h"
@@ -160,6 +161,17 @@ int ReportCheck(const std::string& state_dir) {
   return wrong->empty() ? kExitOk : kExitError;
 }
 
+int ReportAudit(const std::string& state_dir, const std::string& noted) {
+  const auto check = CheckAuditLog(state_dir, noted);
+  if (!check.ok()) return Report(check.status(), "");
+  std::string text = absl::StrCat(check->lines, " lines of the audit log follow from each other");
+  if (check->unchained > 0) {
+    absl::StrAppend(&text, ", but for the first ", check->unchained, ", of an earlier version");
+  }
+  return Report(absl::OkStatus(),
+                absl::StrCat(text, "; the digest of the last one is ", check->digest));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> CheckState(const std::string& state_dir) {
@@ -167,6 +179,9 @@ absl::StatusOr<std::vector<std::string>> CheckState(const std::string& state_dir
   // A damaged database need not tell its Predictions.
   if (const absl::Status checked = CheckStanding(state_dir, &wrong); !checked.ok()) {
     wrong.emplace_back(checked.message());
+  }
+  if (const auto audit = CheckAuditLog(state_dir, ""); !audit.ok()) {
+    wrong.emplace_back(audit.status().message());
   }
   return wrong;
 }
@@ -218,7 +233,7 @@ absl::Status RestoreArchive(const std::string& artifacts, const std::string& sta
   for (const char* const folder : {"jobs", "cache", kUploadsDir}) {
     RETURN_IF_ERROR(CopyFolder(artifacts, state_dir, folder));
   }
-  for (const char* const name : {kTokenFile, kWorkerOwnersFile}) {
+  for (const char* const name : {kTokenFile, kWorkerOwnersFile, kAuditFile, kOlderAuditFile}) {
     const auto content = ReadFile(absl::StrCat(archive.folder(), "/files/", name));
     if (absl::IsNotFound(content.status())) continue;
     RETURN_IF_ERROR(content.status());
@@ -231,7 +246,7 @@ absl::Status RestoreArchive(const std::string& artifacts, const std::string& sta
 }
 
 int RunAdmin(int argc, char** argv) {
-  std::string state_dir, folder;
+  std::string state_dir, folder, noted;
   CLI::App app("traind admin - copies and checks state folders");
   app.require_subcommand(1);
   const auto add = [&](const char* name, const char* about, const char* folder_about) {
@@ -246,7 +261,10 @@ int RunAdmin(int argc, char** argv) {
       add("backup", "Copy a state folder, also while traind uses it", "a new folder for the copy");
   const CLI::App* const restore =
       add("restore", "Make a state folder of a backup", "the folder of the backup");
-  add("fsck", "Check the database and the standing predictions", nullptr);
+  add("fsck", "Check the database, the standing predictions and the audit log", nullptr);
+  CLI::App* const audit =
+      add("audit", "Check that no line of the audit log was changed or removed", nullptr);
+  audit->add_option("--noted", noted, "a digest that this command has told earlier");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -258,6 +276,7 @@ int RunAdmin(int argc, char** argv) {
   if (*restore) {
     return Report(Restore(folder, state_dir), absl::StrCat("restored to ", state_dir));
   }
+  if (*audit) return ReportAudit(state_dir, noted);
   return ReportCheck(state_dir);
 }
 

@@ -27,7 +27,8 @@ absl::Status Restore(const std::string& backup, const std::string& state_dir);
 // archive is there), DataLoss (it is damaged; nothing was restored).
 absl::Status RestoreArchive(const std::string& artifacts, const std::string& state_dir);
 
-// Checks the database of a state folder, and the standing predictions against what it says of them.
+// Checks the database of a state folder, the standing predictions against what it says of them, and
+// the audit log.
 // Returns what is wrong, a line each.
 absl::StatusOr<std::vector<std::string>> CheckState(const std::string& state_dir);
 

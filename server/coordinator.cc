@@ -60,6 +60,7 @@ absl::Status Coordinator::TakeArchive(const Config& config, const StandbyCalls& 
   options.standby = config.standby;
   options.times.ttl = config.takeover_after;
   options.files = {kTokenFile, kWorkerOwnersFile, kEndHookFile};
+  options.logs = {{kAuditFile, kOlderAuditFile}};
   options.fold = FoldLog;
   options.waits = standby.waits;
   options.stop = standby.stop;
@@ -149,8 +150,9 @@ absl::Status Coordinator::Load(const Config& config) {
         TRAIND_LOG(WARNING) << Text(file);
         loop_->Post(FileDamaged{file.job, absl::StrCat(file.path, ": ", file.why)});
       });
-  calls_ = std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(),
-                                           intake_.get(), gateway_.get(), collector_.get());
+  calls_ =
+      std::make_unique<TrainingCalls>(config.state_dir, loop_.get(), store_.get(), intake_.get(),
+                                      gateway_.get(), collector_.get(), config.submit_rate);
   service_ =
       std::make_unique<TrainingService>(calls_.get(), CallChecks{gate_.get(), grpc_users_.get()});
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "server/archive/tenure.h"
 
 #include <absl/cleanup/cleanup.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -32,7 +34,10 @@ constexpr char kMagic[] = "traind-archived-1";
 constexpr absl::Duration kLookEvery = absl::Milliseconds(200);
 constexpr absl::Duration kAfterAnError = absl::Seconds(1);
 constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
+// Of a log, between two renewals of the lease, which must not wait for it.
+constexpr int64_t kMostLogBytes = 1 << 20;
 
+std::string FilesFolder(const Archive& archive) { return absl::StrCat(archive.folder(), "/files"); }
 std::string Database(const std::string& dir) { return absl::StrCat(dir, "/", kDatabaseFile); }
 std::string MarkerPath(const std::string& dir) { return absl::StrCat(Database(dir), "-archived"); }
 
@@ -233,6 +238,7 @@ absl::Status Tenure::ReplaceDatabase() {
   for (const char* const rest : {"-shm", "-mark"}) unlink(absl::StrCat(database, rest).c_str());
   RETURN_IF_ERROR(SyncDir(options_.state_dir));
   RETURN_IF_ERROR(TakeFiles());
+  RETURN_IF_ERROR(TakeLogs());
   RETURN_IF_ERROR(follower_->Finish(database));
   follower_.reset();
   copied_ = true;
@@ -243,12 +249,45 @@ absl::Status Tenure::ReplaceDatabase() {
 
 absl::Status Tenure::TakeFiles() const {
   for (const std::string& name : options_.files) {
-    const auto content = ReadFile(absl::StrCat(archive_.folder(), "/files/", name));
+    const auto content = ReadFile(absl::StrCat(FilesFolder(archive_), "/", name));
     if (absl::IsNotFound(content.status())) continue;
     RETURN_IF_ERROR(content.status());
     RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(options_.state_dir, "/", name), *content));
   }
   return absl::OkStatus();
+}
+
+// Lines that this folder alone has are kept under another name.
+absl::Status Tenure::TakeLogs() const {
+  for (const LogNames& names : options_.logs) {
+    for (const std::string& name : {names.older, names.name}) {
+      const auto content = ReadFile(absl::StrCat(FilesFolder(archive_), "/", name));
+      if (absl::IsNotFound(content.status())) continue;
+      RETURN_IF_ERROR(content.status());
+      const std::string path = absl::StrCat(options_.state_dir, "/", name);
+      const auto own = ReadFile(path);
+      if (own.ok() && !absl::StartsWith(*content, *own)) {
+        RETURN_IF_ERROR(MoveAway(path, absl::StrCat(path, "-superseded")));
+      }
+      RETURN_IF_ERROR(WriteFileDurably(path, *content));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Tenure::GiveLogs(int64_t most_bytes) {
+  if (log_copies_.empty()) {
+    for (const LogNames& names : options_.logs) {
+      log_copies_.push_back(
+          std::make_unique<LogCopy>(options_.state_dir, FilesFolder(archive_), names));
+    }
+  }
+  absl::Status given = MakeDirs(FilesFolder(archive_));
+  for (const auto& copy : log_copies_) {
+    if (given.ok()) given = copy->CatchUp(most_bytes);
+  }
+  if (!given.ok() && !logs_fail_) TRAIND_LOG(WARNING) << "a standby gets no new log: " << given;
+  logs_fail_ = !given.ok();
 }
 
 void Tenure::GiveFiles() {
@@ -261,9 +300,9 @@ void Tenure::GiveFiles() {
     if (stamp == given_[i]) continue;
     const auto content = ReadFile(absl::StrCat(options_.state_dir, "/", name));
     if (!content.ok()) continue;
-    absl::Status given = MakeDirs(absl::StrCat(archive_.folder(), "/files"));
+    absl::Status given = MakeDirs(FilesFolder(archive_));
     if (given.ok()) {
-      given = WriteFileDurably(absl::StrCat(archive_.folder(), "/files/", name), *content);
+      given = WriteFileDurably(absl::StrCat(FilesFolder(archive_), "/", name), *content);
     }
     if (!given.ok()) {
       TRAIND_LOG(WARNING) << "a standby does not get the new " << name << ": " << given;
@@ -291,6 +330,7 @@ void Tenure::Run() {
     return stopping_;
   };
   GiveFiles();
+  GiveLogs(kMostLogBytes);
   while (true) {
     const absl::Duration begun = clock_->MonotonicNow();
     bool renew = false;
@@ -312,6 +352,7 @@ void Tenure::Run() {
         lease_->Renewed(begun);
       }
       GiveFiles();
+      GiveLogs(kMostLogBytes);
     } else {
       TRAIND_LOG(WARNING) << "the lease was not renewed: " << written;
       absl::MutexLock lock(&mutex_);
@@ -336,6 +377,7 @@ void Tenure::Release() {
   changed_.NotifyAll();
   if (renews_.joinable()) renews_.join();
   GiveFiles();
+  GiveLogs(std::numeric_limits<int64_t>::max());
   LeaseNote note = Note();
   ++note.beat;
   note.released = true;

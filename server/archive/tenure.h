@@ -19,6 +19,7 @@
 #include "server/archive/archive.h"
 #include "server/archive/follower.h"
 #include "server/archive/lease_core.h"
+#include "server/archive/log_copy.h"
 
 namespace traind {
 
@@ -30,6 +31,9 @@ struct TenureOptions {
   LeaseTimes times;
   // Files of the state folder, besides the database, that a successor gets: their names.
   std::vector<std::string> files;
+  // Logs of the state folder that a successor goes on with. Of one that is killed the last second
+  // may be missing there.
+  std::vector<LogNames> logs;
   // Moves the write-ahead log of the database at that path into it, and closes it.
   std::function<absl::Status(const std::string& path)> fold;
   // Called once, when another traind is found to have the archive: on which host.
@@ -72,7 +76,9 @@ class Tenure {
   absl::Status Claim(ArchivePosition end);
   absl::Status ReplaceDatabase();
   absl::Status TakeFiles() const;
+  absl::Status TakeLogs() const;
   void GiveFiles();
+  void GiveLogs(int64_t most_bytes);
   void Run();
   LeaseNote Note() const;
 
@@ -91,6 +97,8 @@ class Tenure {
   bool copied_ = false;
   ArchivePosition begun_;
   std::vector<std::string> given_;  // of the files: what the archive has, by their order
+  std::vector<std::unique_ptr<LogCopy>> log_copies_;
+  bool logs_fail_ = false;
   int64_t beat_ = 0;
 
   mutable absl::Mutex mutex_;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,7 +13,7 @@
 #include "proto/file_service.pb.h"
 #include "proto/training_service.pb.h"
 #include "proto/worker_service.pb.h"
-#include "server/access/audit_log.h"
+#include "server/access/audit_chain.h"
 #include "server/access/gate.h"
 #include "server/access/local_users.h"
 #include "server/access/roles.h"
@@ -123,32 +122,6 @@ std::vector<std::string> LinesOf(const std::string& path) {
   const auto text = ReadFile(path);
   if (!text.ok()) return {};
   return absl::StrSplit(*text, '\n', absl::SkipEmpty());
-}
-
-TEST(AuditLogTest, ALineTellsWhoDidWhatAndHowItEnded) {
-  const AuditEntry entry{
-      absl::FromUnixMillis(1'700'000'000'123), "ann", "user", "CancelJob", "j-\"1",
-      absl::NotFoundError("no\nsuch")};
-  EXPECT_EQ(AuditLine(entry),
-            R"({"at":"2023-11-14T22:13:20.123Z","caller":"ann","role":"user",)"
-            R"("method":"CancelJob","subject":"j-\"1","code":"NOT_FOUND","message":"no\nsuch"})"
-            "\n");
-}
-
-TEST(AuditLogTest, AFullFileBecomesTheOlderOneAndOnlyItsOwnerReadsIt) {
-  const std::string state = StateFolder();
-  const std::string path = absl::StrCat(state, "/", kAuditFile);
-  AuditLog log(state, /*most_bytes=*/400);
-  const AuditEntry entry{absl::UnixEpoch(), "ann", "user", "PauseJob", "", absl::OkStatus()};
-  for (int i = 0; i < 4; ++i) log.Add(entry);
-  struct stat about {};
-  ASSERT_EQ(stat(path.c_str(), &about), 0);
-  EXPECT_EQ(about.st_mode & 0777, 0600u);
-  EXPECT_EQ(LinesOf(path).size(), 1u);
-  EXPECT_EQ(LinesOf(absl::StrCat(state, "/", kOlderAuditFile)).size(), 3u);
-  AuditLog next(state, 400);  // a traind that was started again goes on
-  next.Add(entry);
-  EXPECT_EQ(LinesOf(path).size(), 2u);
 }
 
 TEST(GateTest, ChangesAndRefusalsAreRecordedButReadsAreNot) {

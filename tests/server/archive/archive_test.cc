@@ -41,6 +41,7 @@ TenureOptions Options(const std::string& artifacts, const std::string& state) {
   options.state_dir = state;
   options.fold = FoldLog;
   options.files = {"tokens"};
+  options.logs = {{"log", "log.1"}};
   return options;
 }
 
@@ -329,6 +330,27 @@ TEST(TenureTest, FilesBesidesTheDatabaseGoToTheSuccessor) {
   Traind traind(artifacts, second);
   EXPECT_EQ(ReadFile(second + "/tokens").value(), "one and two");
   EXPECT_EQ(ReadFile(second + "/jobs/file").value(), "of a Job");
+}
+
+TEST(TenureTest, ALogGoesOnAtTheSuccessorAndWhatOnlyOneHasIsKept) {
+  const std::string artifacts = NewFolder(), first = NewFolder(), second = NewFolder();
+  ASSERT_EQ(WriteFileDurably(first + "/log", "one\n"), absl::OkStatus());
+  ASSERT_EQ(WriteFileDurably(second + "/log", "of another time\n"), absl::OkStatus());
+  {
+    Traind traind(artifacts, first);
+    ASSERT_EQ(WriteFileDurably(first + "/log", "one\ntwo\n"), absl::OkStatus());
+    traind.Stop();
+  }
+  {
+    Traind traind(artifacts, second);
+    EXPECT_EQ(ReadFile(second + "/log").value(), "one\ntwo\n");
+    EXPECT_EQ(ReadFile(second + "/log-superseded").value(), "of another time\n");
+    ASSERT_EQ(WriteFileDurably(second + "/log", "one\ntwo\nthree\n"), absl::OkStatus());
+    traind.Stop();
+  }
+  Traind traind(artifacts, first);
+  EXPECT_EQ(ReadFile(first + "/log").value(), "one\ntwo\nthree\n");
+  EXPECT_FALSE(ReadFile(first + "/log-superseded").ok());
 }
 
 }  // namespace
