@@ -328,6 +328,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       },
       "a Job of which nothing runs, and that waits for so long, gets slots of folds with a lower "
       "priority, which save a checkpoint and go on later (default 10s); never");
+  app.add_option("--submit-rate", config.submit_rate,
+                 "Jobs a second that each owner may submit, in the mean of a minute; 0: no limit")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
   app.add_option("--on-end", config.on_end,
                  "PROGRAM that runs when a Job has ended, with its id, its state and the path "
                  "of a file with the Job as JSON");

@@ -36,6 +36,7 @@ struct Config {
   // When a Job of a higher priority stops folds of lower ones; infinite: never. Unset: as
   // CoreOptions has it.
   std::optional<absl::Duration> preempt_after;
+  double submit_rate = 5000;  // Jobs a second of each owner; 0: no limit
   bool insecure = false;
   std::string tls_dir;    // absolute; empty: no TLS and no tokens
   bool http_tls = false;  // the HTTP port speaks TLS, too

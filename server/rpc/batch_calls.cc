@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -27,6 +28,14 @@ void TrainingCalls::SubmitBatch(const Caller& caller, const v1::SubmitBatchReque
   if (request.submits().empty() || request.submits_size() > kMostEntries) {
     return done(absl::InvalidArgumentError(absl::StrCat(
         "submits: has ", request.submits_size(), " entries; 1 to ", kMostEntries, " are taken")));
+  }
+  std::map<absl::string_view, int> by_owner;
+  for (const v1::SubmitRequest& submit : request.submits()) {
+    ++by_owner[caller.known() ? absl::string_view() : submit.owner()];
+  }
+  for (const auto& [owner, jobs] : by_owner) {
+    const absl::Status many = CountSubmits(caller, std::string(owner), jobs);
+    if (!many.ok()) return done(many);
   }
   // The caller keeps request and reply until it is answered.
   checks_.Add([this, caller, &request, reply,

@@ -78,6 +78,7 @@ const Attempt* RunningAttempt(const Job& job) {
 
 void TrainingCalls::Predict(const Caller& caller, const v1::PredictRequest& request,
                             v1::SubmitReply* reply, Done done) {
+  if (const absl::Status many = CountSubmits(caller, "", 1); !many.ok()) return done(many);
   const auto source = Find(request.id());
   if (!source.ok()) return done(source.status());
   v1::JobSpec spec;

@@ -51,6 +51,11 @@ absl::StatusOr<std::string> TrainingCalls::OwnerOf(const Caller& caller, const s
                    "' is no name: letters, digits, - _ and ., at most ", kMaxOwner));
 }
 
+absl::Status TrainingCalls::CountSubmits(const Caller& caller, const std::string& owner, int jobs) {
+  const std::string& named = caller.known() ? caller.name : owner;
+  return submit_rate_.Take(named.empty() ? kOwner : named.substr(0, kMaxOwner), jobs, loop_->Now());
+}
+
 absl::StatusOr<v1::JobSpec> TrainingCalls::WithSource(const v1::JobSpec& spec) const {
   if (spec.from().empty()) return spec;
   const auto source = Find(spec.from());
@@ -194,6 +199,9 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::Completed(const v1::JobSpec& spec,
 
 void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& request,
                            v1::SubmitReply* reply, Done done) {
+  if (const absl::Status many = CountSubmits(caller, request.owner(), 1); !many.ok()) {
+    return done(many);
+  }
   auto asked = AskedBy(caller, request, SpecToJson(request.spec()));
   if (!asked.ok()) return done(asked.status());
   if (const auto known = FindRepeated(*asked)) {

@@ -18,6 +18,7 @@
 #include "common/base/timed_wait.h"
 #include "proto/training_service.pb.h"
 #include "server/access/caller.h"
+#include "server/access/submit_rate.h"
 #include "server/intake/intake.h"
 #include "server/loop/control_loop.h"
 #include "server/loop/publish_pool.h"
@@ -56,16 +57,18 @@ struct CallLimits {
 // Threads: safe. Ownership: all arguments outlive the object.
 // Callers that are known (tokens) change their own Jobs alone, unless they are admins; all Jobs may
 // be read. Errors: as proto/training_service.proto says.
+// submits_per_s: Jobs that each owner may submit; 0: there is no limit.
 class TrainingCalls {
  public:
   TrainingCalls(std::string state_dir, ControlLoop* loop, Store* store, Intake* intake,
-                GrpcWorkerGateway* workers, Collector* collector)
+                GrpcWorkerGateway* workers, Collector* collector, double submits_per_s = 0)
       : state_dir_(std::move(state_dir)),
         loop_(loop),
         store_(store),
         intake_(intake),
         workers_(workers),
-        collector_(collector) {}
+        collector_(collector),
+        submit_rate_(submits_per_s) {}
 
   void Submit(const Caller& caller, const v1::SubmitRequest& request, v1::SubmitReply* reply,
               Done done);
@@ -150,6 +153,9 @@ class TrainingCalls {
   struct AskedSpec {
     std::string sha256, json;
   };
+  // Counts Jobs that a call submits against the caller's rate; of a caller that nobody knows,
+  // against that of the owner whom it names. ResourceExhausted: these are too many now.
+  absl::Status CountSubmits(const Caller& caller, const std::string& owner, int jobs);
   // What a request asks for, with the owner that it means. spec_json: SpecToJson of its spec.
   static absl::StatusOr<Asked> AskedBy(const Caller& caller, const v1::SubmitRequest& request,
                                        const std::string& spec_json);
@@ -222,6 +228,7 @@ class TrainingCalls {
   Intake* const intake_;
   GrpcWorkerGateway* const workers_;
   Collector* const collector_;
+  SubmitRate submit_rate_;
   JobMemo memo_;
   absl::Mutex serving_;
   // Jobs that serve, by the Job whose models they hold; some may be over.

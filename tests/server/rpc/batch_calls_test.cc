@@ -122,6 +122,31 @@ TEST(SubmitBatchTest, ItsSizeIsLimited) {
   EXPECT_THAT(many.error_message(), HasSubstr("1 to 1000"));
 }
 
+TEST(SubmitRateOfCallsTest, AnOwnerWhoSubmitsTooMuchIsToldWhenToTryAgainAndOthersAreNot) {
+  RpcHouse house({}, /*submits_per_s=*/1.0 / 3600);  // one at once
+  v1::SubmitReply single;
+  EXPECT_TRUE(house.Submit(house.GoodSpec("a"), "", &single).ok());
+  const grpc::Status refused = house.Submit(house.GoodSpec("b"), "", &single);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("submit-rate: local"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("may come in "));
+  v1::SubmitBatchRequest request;
+  *request.add_submits() = RequestOf(house.GoodSpec("c"));
+  v1::SubmitBatchReply reply;
+  EXPECT_EQ(Send(house, request, &reply).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(house.loop().views().Active().size(), 1u);
+  *request.add_submits() = RequestOf(house.GoodSpec("d"));
+  for (v1::SubmitRequest& submit : *request.mutable_submits()) submit.set_owner("ann");
+  EXPECT_TRUE(Send(house, request, &reply).ok());
+  EXPECT_EQ(Send(house, request, &reply).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  v1::PredictRequest predict;
+  predict.set_id(single.job().id());
+  v1::SubmitReply predicted;
+  grpc::ClientContext context;
+  EXPECT_EQ(house.client().Predict(&context, predict, &predicted).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST(SubmitBatchTest, WhereTheCommitFailsEveryEntryIsToldSo) {
   RpcHouse house;
   house.store().FailCommits(absl::ResourceExhaustedError("full"));

@@ -22,7 +22,7 @@ bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-RpcHouse::RpcHouse(WorkerGatewayOptions workers) {
+RpcHouse::RpcHouse(WorkerGatewayOptions workers, double submits_per_s) {
   std::string folder = absl::StrCat(testing::TempDir(), "/house.XXXXXX");
   EXPECT_NE(mkdtemp(folder.data()), nullptr);
   char* const real = realpath(folder.c_str(), nullptr);
@@ -43,7 +43,7 @@ RpcHouse::RpcHouse(WorkerGatewayOptions workers) {
   retention.state_dir = folder_;
   collector_ = std::make_unique<Collector>(retention, loop_.get(), &store_);
   calls_ = std::make_unique<TrainingCalls>(folder_, loop_.get(), &store_, intake_.get(),
-                                           gateway_.get(), collector_.get());
+                                           gateway_.get(), collector_.get(), submits_per_s);
   service_ = std::make_unique<TrainingService>(calls_.get());
   loop_->Start(gateway_.get());
   server_ = GrpcServer::Listen("127.0.0.1:0", {service_.get(), gateway_.get()},

@@ -26,7 +26,8 @@ bool Eventually(const std::function<bool()>& holds);
 
 class RpcHouse {
  public:
-  explicit RpcHouse(WorkerGatewayOptions workers = {});
+  // submits_per_s: of each owner; 0: no limit.
+  explicit RpcHouse(WorkerGatewayOptions workers = {}, double submits_per_s = 0);
   ~RpcHouse();
 
   // A spec on two small files in the data root.
