@@ -74,9 +74,13 @@ def _():
             assert house.kill_daemon(15) == 0
 
 
-def traind(house, *arguments):
-    done = subprocess.run([os.path.join(house.bin, "server/traind"), *arguments], capture_output=True, text=True,
+def run_traind(house, *arguments):
+    return subprocess.run([os.path.join(house.bin, "server/traind"), *arguments], capture_output=True, text=True,
                           timeout=120)
+
+
+def traind(house, *arguments):
+    done = run_traind(house, *arguments)
     assert done.returncode == 0, (arguments, done.stderr)
     return done.stdout
 
@@ -217,6 +221,18 @@ def _():
             assert line in told, (line, told)
         assert not [line for line in told if line[1] == "GetJob"], told
         assert os.stat(os.path.join(house.state, "audit.jsonl")).st_mode & 0o777 == 0o600
+        checked = run_traind(house, "admin", "audit", "--state", house.state)
+        assert checked.returncode == 0 and f"{len(lines)} lines" in checked.stdout, checked
+        digest = checked.stdout.split()[-1]
+        copy = os.path.join(house.root, "copy")
+        os.mkdir(copy)
+        with open(os.path.join(house.state, "audit.jsonl")) as f, open(os.path.join(copy, "audit.jsonl"), "w") as to:
+            to.write(f.read().replace('"caller":"bob"', '"caller":"ann"', 1))
+        changed = run_traind(house, "admin", "audit", "--state", copy)
+        assert changed.returncode == 1 and "audit.jsonl:" in changed.stderr, changed
+        os.remove(os.path.join(copy, "audit.jsonl"))
+        cut = run_traind(house, "admin", "audit", "--state", copy, "--noted", digest)
+        assert cut.returncode == 1 and digest in cut.stderr, cut
         # Neither logs nor the state folder hold a token, and none is sent unencrypted.
         for name in ("ann", "bob", "eve", "root"):
             assert files_with(house, tokens, name) == [], name
