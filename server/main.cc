@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/base/descriptors.h"
+#include "common/base/lock_order.h"
 #include "common/base/log.h"
 #include "common/base/log_format.h"
 #include "common/base/service_manager.h"
@@ -133,6 +134,7 @@ int Run(const Config& config) {
 }  // namespace traind
 
 int main(int argc, char** argv) {
+  traind::IgnoreLockOrder();
   if (argc > 1 && std::strcmp(argv[1], "admin") == 0) return traind::RunAdmin(argc - 1, argv + 1);
   if (argc > 1 && std::strcmp(argv[1], "token") == 0) return traind::RunToken(argc - 1, argv + 1);
   if (argc > 1 && std::strcmp(argv[1], "init-tls") == 0) {

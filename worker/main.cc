@@ -24,6 +24,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/labels.h"
 #include "common/base/local_address.h"
+#include "common/base/lock_order.h"
 #include "common/base/log.h"
 #include "common/base/log_format.h"
 #include "common/publish/publisher.h"
@@ -221,6 +222,7 @@ int RunWorker(const Flags& flags) {
 }  // namespace traind
 
 int main(int argc, char** argv) {
+  traind::IgnoreLockOrder();
   traind::Flags flags;
   CLI::App app(
       "trainworker: offers this machine's slots (its GPUs, or its cores) to traind.\n"
