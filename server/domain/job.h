@@ -26,6 +26,7 @@
 #include "common/facts/reasons.h"
 #include "common/publish/prediction.h"
 #include "proto/plain/job_enums.h"
+#include "server/domain/boxed.h"
 #include "server/domain/decision.h"
 #include "server/domain/gang_part.h"
 #include "server/domain/spec.h"
@@ -126,14 +127,14 @@ struct Task {
   double epochs_done = 0;
   double row_share = 1;  // the least share of its training rows that an epoch of it had
   std::optional<double> score;
-  std::optional<Member> member;          // its predictions, once it has some
-  std::optional<Checkpoint> checkpoint;  // the last committed
+  Boxed<Member> member;          // its predictions, once it has some
+  Boxed<Checkpoint> checkpoint;  // the last committed
   std::string message;
   Measured measured;
   Spent spent;
-  std::string from_job;      // whose predictions or checkpoint it has taken over
-  bool reused = false;       // its predictions are that Job's
-  std::optional<Live> live;  // not stored
+  std::string from_job;  // whose predictions or checkpoint it has taken over
+  bool reused = false;   // its predictions are that Job's
+  Boxed<Live> live;      // not stored
 };
 
 // B6. It ended by itself, before it had all epochs of its Plan.

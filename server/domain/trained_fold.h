@@ -1,7 +1,6 @@
 // A fold's model that an earlier Job has trained, for a Job that wants the same.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "server/domain/job.h"
@@ -19,8 +18,8 @@ struct TrainedFold {
   bool whole = false;
   double epochs_done = 0;
   double row_share = 1;  // the least share of its training rows that an epoch of it had
-  std::optional<Member> member;
-  std::optional<Checkpoint> checkpoint;
+  Boxed<Member> member;
+  Boxed<Checkpoint> checkpoint;
 };
 
 }  // namespace traind
