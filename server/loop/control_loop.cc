@@ -119,10 +119,17 @@ void ControlLoop::Stop() {
   }
 }
 
+void ControlLoop::Wake() {
+  urgent_ = true;
+  news_.NotifyAll();
+}
+
 void ControlLoop::Post(Event event) {
+  const auto* const heartbeat = std::get_if<WorkerHeartbeat>(&event);
+  const bool may_wait = heartbeat != nullptr && !heartbeat->leaving;
   absl::MutexLock lock(&mutex_);
   inbox_.push_back(std::move(event));
-  news_.NotifyAll();
+  if (!may_wait || clock_->MonotonicNow() >= gather_until_) Wake();
 }
 
 void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
@@ -130,7 +137,7 @@ void ControlLoop::AdoptPrediction(const std::string& job, AckCommand ack) {
   absl::MutexLock lock(&mutex_);
   if (standing.ok()) inbox_.push_back(Published{job, std::move(standing), /*unasked=*/true});
   acks_.push_back(std::move(ack));
-  news_.NotifyAll();
+  Wake();
 }
 
 void ControlLoop::Submit(Job job, Answer answer) {
@@ -147,7 +154,7 @@ void ControlLoop::SubmitAll(std::vector<std::pair<Job, Answer>> jobs) {
         calls_.emplace(next_call_, std::move(answer));
         inbox_.push_back(traind::Submit{next_call_++, std::move(job)});
       }
-      news_.NotifyAll();
+      Wake();
       return;
     }
   }
@@ -218,7 +225,7 @@ void ControlLoop::PostCall(Call event, Answer answer) {
       event.call = next_call_++;
       calls_.emplace(event.call, std::move(answer));
       inbox_.push_back(std::move(event));
-      news_.NotifyAll();
+      Wake();
       return;
     }
   }
@@ -261,14 +268,18 @@ void ControlLoop::Run() {
       absl::MutexLock lock(&mutex_);
       const auto ready = [this] {
         mutex_.AssertReaderHeld();
-        return stopping_ || !inbox_.empty() || !acks_.empty();
+        return stopping_ || urgent_;
       };
       absl::Duration wait = std::clamp(wakeup - Now(), absl::ZeroDuration(), kLookAtClocks);
       if (log_written_) wait = std::min(wait, options_.checkpoint_idle);
-      wait = std::clamp(sync_by_ - clock_->MonotonicNow(), absl::ZeroDuration(), wait);
+      const absl::Duration now = clock_->MonotonicNow();
+      wait = std::clamp(sync_by_ - now, absl::ZeroDuration(), wait);
+      if (gather_until_ > now) wait = std::min(wait, gather_until_ - now);
       news_.Await(mutex_, wait, ready);
       events.swap(inbox_);
       acks.swap(acks_);
+      urgent_ = false;
+      if (!events.empty()) gather_until_ = clock_->MonotonicNow() + options_.gather_heartbeats;
       last = stopping_ && events.empty();
     }
     if (last) break;
@@ -348,33 +359,42 @@ std::vector<Reply> ControlLoop::AnswerFromStore(std::vector<Event>* events) {
   std::stable_partition(events->begin(), events->end(), [](const Event& event) {
     return std::holds_alternative<traind::Submit>(event);
   });
+  const auto submit_of = [](Event& event) { return std::get_if<traind::Submit>(&event); };
+  std::vector<SubmitKey> keys;
+  for (Event& event : *events) {
+    const auto* const submit = submit_of(event);
+    if (submit == nullptr) break;
+    keys.push_back({{submit->job.owner, submit->job.request_id}, submit->job.id});
+  }
   std::vector<Reply> replies;
-  const auto answered = [&](Event& event) {
-    auto* const submit = std::get_if<traind::Submit>(&event);
-    if (submit == nullptr) return false;
-    Job& job = submit->job;
-    auto known = store_->FindSubmit(job.owner, job.request_id, job.id);
-    if (!known.ok()) {
-      replies.push_back({submit->call, known.status(), nullptr, false, {}});
-      return true;
+  if (keys.empty()) return replies;
+  std::vector<absl::StatusOr<KnownSubmit>> known = store_->FindSubmits(keys);
+  const auto answered = [&](Event& event, absl::StatusOr<KnownSubmit>& found) {
+    Job& job = submit_of(event)->job;
+    Reply reply;
+    reply.call = submit_of(event)->call;
+    reply.status = found.status();
+    if (found.ok() && found->job && IsTerminal(found->job->state)) {
+      reply.job = std::make_shared<const Job>(*std::move(found->job));
     }
-    if (known->job && IsTerminal(known->job->state)) {
-      replies.push_back({submit->call,
-                         absl::OkStatus(),
-                         std::make_shared<const Job>(*std::move(known->job)),
-                         false,
-                         {}});
+    if (!found.ok() || reply.job != nullptr) {
+      replies.push_back(std::move(reply));
       return true;
     }
     // Ids are random, and the core only prevents collisions with active Jobs.
-    while (known.ok() && known->id_is_taken) {
+    while (found.ok() && found->id_is_taken) {
       job.id += "-2";
-      known = store_->FindSubmit(job.owner, "", job.id);
+      found = store_->FindSubmits({{{job.owner, ""}, job.id}})[0];
     }
     return false;
   };
-  const auto gone = std::remove_if(events->begin(), events->end(), answered);
-  events->erase(gone, events->end());
+  size_t kept = 0;
+  for (size_t i = 0; i < events->size(); ++i) {
+    if (i < known.size() && answered((*events)[i], known[i])) continue;
+    if (kept < i) (*events)[kept] = std::move((*events)[i]);
+    ++kept;
+  }
+  events->erase(events->begin() + static_cast<std::ptrdiff_t>(kept), events->end());
   return replies;
 }
 
@@ -527,6 +547,7 @@ void ControlLoop::Recover(const Turn& turn, const absl::Status& failure) {
   absl::MutexLock lock(&mutex_);
   for (Event& event : adopted_) inbox_.push_back(std::move(event));
   adopted_.clear();
+  urgent_ = true;
   // It waits before the next try, because the disk is full for everybody.
   const auto stopping = [this] {
     mutex_.AssertReaderHeld();

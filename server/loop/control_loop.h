@@ -59,6 +59,9 @@ struct LoopOptions {
   absl::Duration checkpoint_idle = absl::Seconds(2);
   int64_t checkpoint_bytes = 4 << 20;
   int64_t most_log_bytes = 64 << 20;
+  // Heartbeats that come so soon after a turn wait for the others that come meanwhile: thousands of
+  // Workers would else have a turn each.
+  absl::Duration gather_heartbeats = absl::Milliseconds(20);
 };
 
 // Runs the control core.
@@ -141,6 +144,8 @@ class ControlLoop {
   void Fail(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void Recover(const Turn& turn, const absl::Status& failure);
   void AnswerAll(const std::vector<Reply>& replies);
+  // Begins a turn with what is in the inbox.
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Call>
   void PostCall(Call event, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the Job's Prediction that stands on disk, if there is one.
@@ -185,9 +190,12 @@ class ControlLoop {
   absl::Duration anchor_ ABSL_GUARDED_BY(anchor_mutex_);  // wall clock minus monotonic clock
 
   mutable absl::Mutex mutex_;
-  // After a change of the inbox, of stopping_ or of fatal_.
+  // After a change of stopping_, of what wakes the loop, or of fatal_.
   TimedCondVar news_, over_;
   std::vector<Event> inbox_ ABSL_GUARDED_BY(mutex_);
+  bool urgent_ ABSL_GUARDED_BY(mutex_) = false;  // something of the inbox does not wait
+  // On the monotonic clock: until then heartbeats wait, and then they are looked for.
+  absl::Duration gather_until_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   std::vector<AckCommand> acks_ ABSL_GUARDED_BY(mutex_);  // due when inbox_ is committed
   absl::flat_hash_map<CallId, Answer> calls_ ABSL_GUARDED_BY(mutex_);
   CallId next_call_ ABSL_GUARDED_BY(mutex_) = 1;

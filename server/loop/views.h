@@ -35,8 +35,8 @@ class JobViews {
   View Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns all active Jobs.
   std::vector<std::shared_ptr<const Job>> Active() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns the ids of the Jobs that are recently terminal and whose view was replaced after `since`,
-  // in the order in which they ended.
+  // Returns the ids of the Jobs that are recently terminal and whose view was replaced after
+  // `since`, in the order in which they ended.
   std::vector<std::string> Ended(uint64_t since) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until the view's change exceeds `since`, the view is gone, Close is called, or the
   // timeout is over.

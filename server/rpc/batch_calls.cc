@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,12 +49,14 @@ void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchReques
   reply->mutable_outcomes()->Reserve(request.submits_size());
   for (int i = 0; i < request.submits_size(); ++i) reply->add_outcomes();
   std::vector<std::pair<Job, ControlLoop::Answer>> jobs;
+  jobs.reserve(static_cast<size_t>(request.submits_size()));
+  const std::vector<std::optional<KnownRequest>> repeated = FindRepeatedOf(caller, request);
   CheckedSpecs known;
   // The last one that the loop answers ends the call.
   const auto left = std::make_shared<std::atomic<int>>(0);
   for (int i = 0; i < request.submits_size(); ++i) {
     v1::SubmitOutcome* const outcome = reply->mutable_outcomes(i);
-    auto job = CheckEntry(caller, request.submits(i), known, outcome);
+    auto job = CheckEntry(caller, request.submits(i), repeated[i], known, outcome);
     if (!job.ok()) {
       Refuse(job.status(), outcome);
     } else if (outcome->id().empty()) {
@@ -70,8 +73,23 @@ void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchReques
   loop_->SubmitAll(std::move(jobs));
 }
 
+std::vector<std::optional<KnownRequest>> TrainingCalls::FindRepeatedOf(
+    const Caller& caller, const v1::SubmitBatchRequest& request) const {
+  std::vector<RequestKey> requests;
+  requests.reserve(static_cast<size_t>(request.submits_size()));
+  for (const v1::SubmitRequest& submit : request.submits()) {
+    const auto owner = OwnerOf(caller, submit.owner());
+    requests.push_back(owner.ok() ? RequestKey{*owner, submit.request_id()} : RequestKey());
+  }
+  auto known = store_->FindRequests(requests);
+  if (known.ok()) return *std::move(known);
+  return std::vector<std::optional<KnownRequest>>(requests.size());
+}
+
 absl::StatusOr<Job> TrainingCalls::CheckEntry(const Caller& caller,
-                                              const v1::SubmitRequest& request, CheckedSpecs& known,
+                                              const v1::SubmitRequest& request,
+                                              const std::optional<KnownRequest>& repeated,
+                                              CheckedSpecs& known,
                                               v1::SubmitOutcome* outcome) const {
   const v1::JobSpec& spec = request.spec();
   const std::string key = CheckedSpecs::KeyOf(spec);
@@ -79,7 +97,7 @@ absl::StatusOr<Job> TrainingCalls::CheckEntry(const Caller& caller,
   ASSIGN_OR_RETURN(
       const Asked asked,
       AskedBy(caller, request, twins ? twins->AskedJson(spec.name()) : SpecToJson(spec)));
-  if (const auto repeated = FindRepeated(asked)) {
+  if (repeated && repeated->asked_sha256 == asked.sha256) {
     outcome->set_status("OK");
     outcome->set_id(repeated->id);
     return Job();

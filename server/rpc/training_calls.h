@@ -169,9 +169,13 @@ class TrainingCalls {
   void CheckAndSubmit(const v1::JobSpec& spec, const Asked& asked, v1::SubmitReply* reply,
                       const Done& done);
   // Checks an entry of a batch. A repeated one has its answer then, and no Job is made.
-  // known: of this batch; the request outlives it.
+  // repeated: what its request has made; known: of this batch; the request outlives it.
   absl::StatusOr<Job> CheckEntry(const Caller& caller, const v1::SubmitRequest& request,
-                                 CheckedSpecs& known, v1::SubmitOutcome* outcome) const;
+                                 const std::optional<KnownRequest>& repeated, CheckedSpecs& known,
+                                 v1::SubmitOutcome* outcome) const;
+  // What the requests of the entries have made before, as far as it can be read.
+  std::vector<std::optional<KnownRequest>> FindRepeatedOf(
+      const Caller& caller, const v1::SubmitBatchRequest& request) const;
   void CheckBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
                   v1::SubmitBatchReply* reply, const Done& done);
   static void TakeOutcome(const Reply& answer, const AskedSpec& spec, v1::SubmitOutcome* outcome);

@@ -12,6 +12,7 @@
 #include "common/base/status_macros.h"
 #include "server/domain/first_tasks.h"
 #include "server/store/row_json.h"
+#include "server/store/spec_text.h"
 
 namespace traind {
 namespace {
@@ -25,13 +26,13 @@ using sqlite::Query;
 template <typename T>
 auto FixedColumns(T& job) {
   auto& s = job.spec;
-  return std::tie(
-      job.id, job.owner, job.request_id, s.name, job.spec_sha256, job.spec_json, job.spec_text,
-      job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs, s.patience, s.slots,
-      s.device, s.batch, s.precision, s.checkpoint_every, s.has_test, s.train_bytes, s.test_bytes,
-      s.budget, s.deadline, s.policy, s.shares.plan, s.shares.first_fold, s.shares.reserve,
-      s.shares.stop, s.shares.reserve_margin, s.shares.reserve_least, s.subsample, s.speed_key,
-      s.cache_key, s.cache_read, s.from, s.seeds, s.models_from, job.asked_sha256, s.after_any_end);
+  return std::tie(job.id, job.owner, job.request_id, s.name, job.spec_sha256, job.spec_text,
+                  job.accepted_at, s.metric, s.higher_is_better, s.folds, s.epochs, s.patience,
+                  s.slots, s.device, s.batch, s.precision, s.checkpoint_every, s.has_test,
+                  s.train_bytes, s.test_bytes, s.budget, s.deadline, s.policy, s.shares.plan,
+                  s.shares.first_fold, s.shares.reserve, s.shares.stop, s.shares.reserve_margin,
+                  s.shares.reserve_least, s.subsample, s.speed_key, s.cache_key, s.cache_read,
+                  s.from, s.seeds, s.models_from, job.asked_sha256, s.after_any_end);
 }
 
 template <typename T>
@@ -121,7 +122,7 @@ std::string MemberText(const Task& task) {
   return task.member ? Dump(MemberJson(*task.member)) : std::string();
 }
 
-bool SameMember(const std::optional<Member>& a, const std::optional<Member>& b) {
+bool SameMember(const Boxed<Member>& a, const Boxed<Member>& b) {
   if (!a || !b) return a.has_value() == b.has_value();
   return MemberColumns(*a) == MemberColumns(*b);
 }
@@ -315,7 +316,7 @@ absl::Status WriteState(Connection& db, int64_t number, const Job& job) {
       "floor_model = ?, floor_score = ?, priority = ?, publish_s = ?, quota_reached = ?, pinned = "
       "?, waited_ms = ?, "
       "warnings_json = ?, after_json = ?, prediction_number = ?, version = ? WHERE number = ?");
-  const std::string warnings = Dump(job.warnings), after = Dump(job.after);
+  const std::string warnings = ListText(job.warnings), after = ListText(job.after);
   std::optional<int> prediction;
   if (job.prediction) prediction = job.prediction->number;
   Bind(q, ChangingColumns(job));
@@ -497,30 +498,25 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
     ReadMore(query, ChangingColumns(job));
     std::string warnings, after, trials, search, constraints;
     std::optional<int> prediction;
-    query.ReadMore(warnings, after, trials, search, constraints, prediction, job.version);
+    query.ReadMore(job.spec_json, warnings, after, trials, search, constraints, prediction,
+                   job.version);
+    RETURN_IF_ERROR(UnpackSpec(job.spec_json));
     ReadMore(query, TableColumns(job.table));
-    if (warnings != "[]") {
-      RETURN_IF_ERROR(Parse(warnings, "jobs.warnings_json", [&](const json& j) {
-        job.warnings = j.get<std::vector<std::string>>();
-      }));
-    }
-    if (after != "[]") {
-      RETURN_IF_ERROR(Parse(after, "jobs.after_json",
-                            [&](const json& j) { job.after = j.get<std::vector<std::string>>(); }));
-    }
-    if (trials != "[]") {
-      RETURN_IF_ERROR(Parse(trials, "jobs.trials_json", [&](const json& j) {
-        for (const json& trial : j) job.spec.trials.push_back(TrialFromJson(trial));
-      }));
-    }
-    if (search != "{}") {
-      RETURN_IF_ERROR(Parse(search, "jobs.search_json",
-                            [&](const json& j) { job.spec.search = SearchFromJson(j); }));
-    }
-    if (constraints != "{}") {
-      RETURN_IF_ERROR(Parse(constraints, "jobs.constraints_json",
-                            [&](const json& j) { job.spec.constraints = ConstraintsFromJson(j); }));
-    }
+    const auto parse = [](const std::string& text, const char* column, const auto& reader) {
+      return text == "[]" || text == "{}" ? absl::OkStatus() : Parse(text, column, reader);
+    };
+    RETURN_IF_ERROR(parse(warnings, "jobs.warnings_json", [&](const json& j) {
+      job.warnings = j.get<std::vector<std::string>>();
+    }));
+    RETURN_IF_ERROR(parse(after, "jobs.after_json",
+                          [&](const json& j) { job.after = j.get<std::vector<std::string>>(); }));
+    RETURN_IF_ERROR(parse(trials, "jobs.trials_json", [&](const json& j) {
+      for (const json& trial : j) job.spec.trials.push_back(TrialFromJson(trial));
+    }));
+    RETURN_IF_ERROR(parse(search, "jobs.search_json",
+                          [&](const json& j) { job.spec.search = SearchFromJson(j); }));
+    RETURN_IF_ERROR(parse(constraints, "jobs.constraints_json",
+                          [&](const json& j) { job.spec.constraints = ConstraintsFromJson(j); }));
     RETURN_IF_ERROR(ReadLabels(db, number, job));
     RETURN_IF_ERROR(ReadTasks(db, number, job));
     RETURN_IF_ERROR(ReadPlans(db, number, job));
@@ -536,12 +532,13 @@ absl::StatusOr<std::vector<Job>> ReadSelectedJobs(Connection& db, Query query, D
 }
 
 absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
-  const std::string warnings = Dump(job.warnings), trials = Dump(TrialsJson(job.spec.trials)),
-                    search = Dump(SearchJson(job.spec.search)), after = Dump(job.after),
-                    constraints = Dump(ConstraintsJson(job.spec.constraints));
+  const std::string warnings = ListText(job.warnings), trials = Dump(TrialsJson(job.spec.trials)),
+                    search = SearchText(job.spec.search), after = ListText(job.after),
+                    constraints = ConstraintsText(job.spec.constraints),
+                    spec = PackSpec(job.spec_json);
   {
     Query q = db.Prepare(
-        "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_json, spec_text, "
+        "INSERT INTO jobs(id, owner, request_id, name, spec_sha256, spec_text, "
         "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "
         "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "
         "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "
@@ -549,14 +546,14 @@ absl::Status InsertJob(Connection& db, const Job& job, int64_t* number) {
         "seeds, models_from, asked_sha256, after_any_end, state, end_reason, "
         "end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "
         "cancel_requested, floor_model, floor_score, priority, publish_s, quota_reached, "
-        "pinned, waited_ms, warnings_json, after_json, trials_json, search_json, "
+        "pinned, waited_ms, spec_json, warnings_json, after_json, trials_json, search_json, "
         "constraints_json, version) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?, ?)");
     Bind(q, FixedColumns(job));
     Bind(q, ChangingColumns(job));
-    q.Bind(warnings, after, trials, search, constraints, job.version);
+    q.Bind(sqlite::Blob{spec}, warnings, after, trials, search, constraints, job.version);
     RETURN_IF_ERROR(Finish(q));
   }
   *number = db.last_insert_rowid();

@@ -21,7 +21,7 @@ enum class Detail {
 
 // The beginning of every query for ReadSelectedJobs.
 #define TRAIND_SELECT_JOBS                                                                         \
-  "SELECT jobs.number, id, owner, request_id, jobs.name, spec_sha256, spec_json, spec_text, "      \
+  "SELECT jobs.number, id, owner, request_id, jobs.name, spec_sha256, spec_text, "                 \
   "accepted_at_ms, metric, higher_is_better, folds, epochs, patience, slots, device, batch, "      \
   "precision, checkpoint_every_ms, has_test, train_bytes, test_bytes, budget_ms, "                 \
   "spec_deadline_ms, policy, share_plan, share_first_fold, share_reserve, share_stop, "            \
@@ -29,7 +29,7 @@ enum class Detail {
   "seeds, models_from, asked_sha256, after_any_end, state, "                                       \
   "end_reason, end_message, started_at_ms, deadline_ms, finished_at_ms, finish_requested, "        \
   "cancel_requested, floor_model, jobs.floor_score, priority, publish_s, quota_reached, pinned, "  \
-  "waited_ms, "                                                                                    \
+  "waited_ms, spec_json, "                                                                         \
   "warnings_json, after_json, trials_json, search_json, constraints_json, "                        \
   "prediction_number, version, "                                                                   \
   "table_path, content_sha256, train_rows, test_rows, features, classes "                          \

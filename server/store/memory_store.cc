@@ -263,12 +263,26 @@ absl::StatusOr<Job> MemoryStore::FindByRequest(const std::string& owner,
   return absl::NotFoundError(absl::StrCat("no request ", request_id));
 }
 
-absl::StatusOr<KnownSubmit> MemoryStore::FindSubmit(const std::string& owner,
-                                                    const std::string& request_id,
-                                                    const std::string& id) {
-  KnownSubmit known;
-  if (auto job = FindByRequest(owner, request_id); job.ok()) known.job = *std::move(job);
-  known.id_is_taken = GetJob(id).ok();
+absl::StatusOr<std::vector<std::optional<KnownRequest>>> MemoryStore::FindRequests(
+    const std::vector<RequestKey>& requests) {
+  std::vector<std::optional<KnownRequest>> known;
+  for (const RequestKey& request : requests) {
+    known.emplace_back();
+    const auto job = FindByRequest(request.owner, request.request_id);
+    if (job.ok()) known.back() = KnownRequest{job->id, job->asked_sha256};
+  }
+  return known;
+}
+
+std::vector<absl::StatusOr<KnownSubmit>> MemoryStore::FindSubmits(
+    const std::vector<SubmitKey>& submits) {
+  std::vector<absl::StatusOr<KnownSubmit>> known;
+  for (const SubmitKey& submit : submits) {
+    KnownSubmit& one = known.emplace_back(KnownSubmit()).value();
+    auto job = FindByRequest(submit.request.owner, submit.request.request_id);
+    if (job.ok()) one.job = *std::move(job);
+    one.id_is_taken = GetJob(submit.id).ok();
+  }
   return known;
 }
 

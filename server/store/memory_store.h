@@ -21,14 +21,16 @@ class MemoryStore final : public Store {
   absl::Status CheckpointLog() override { return absl::OkStatus(); }
   absl::StatusOr<Snapshot> LoadSnapshot() override;
 
-  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request_id,
-                                         const std::string& id) override;
+  std::vector<absl::StatusOr<KnownSubmit>> FindSubmits(
+      const std::vector<SubmitKey>& submits) override;
 
   absl::StatusOr<Job> GetJob(const std::string& id) override;
   absl::StatusOr<JobStamp> StampOf(const std::string& id) override;
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
   absl::StatusOr<Job> FindByRequest(const std::string& owner,
                                     const std::string& request_id) override;
+  absl::StatusOr<std::vector<std::optional<KnownRequest>>> FindRequests(
+      const std::vector<RequestKey>& requests) override;
   absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override;
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
                                                        int64_t after_sequence, int limit,

@@ -19,6 +19,10 @@ inline std::string Dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+inline std::string ListText(const std::vector<std::string>& list) {
+  return list.empty() ? "[]" : Dump(list);
+}
+
 // JSON has no NaN, so a score that is not a number is stored as null.
 inline nlohmann::json MemberJson(const Member& m) {
   return {
@@ -75,11 +79,11 @@ inline nlohmann::json TrialsJson(const std::vector<Trial>& trials) {
   return list;
 }
 
-inline nlohmann::json SearchJson(const Search& search) {
-  if (search.method.empty()) return nlohmann::json::object();
+inline std::string SearchText(const Search& search) {
+  if (search.method.empty()) return "{}";
   nlohmann::json j = {{"method", search.method}, {"space", search.space}, {"seed", search.seed}};
   if (AsksClients(search)) j["wait_ms"] = absl::ToInt64Milliseconds(search.wait);
-  return j;
+  return Dump(j);
 }
 
 inline Search SearchFromJson(const nlohmann::json& j) {
@@ -91,11 +95,11 @@ inline Search SearchFromJson(const nlohmann::json& j) {
   return search;
 }
 
-inline nlohmann::json ConstraintsJson(const Constraints& constraints) {
-  if (!constraints.any()) return nlohmann::json::object();
-  return {{"labels", constraints.labels},
-          {"gpu", constraints.gpu},
-          {"gpu_memory_bytes", constraints.gpu_memory_bytes}};
+inline std::string ConstraintsText(const Constraints& constraints) {
+  if (!constraints.any()) return "{}";
+  return Dump({{"labels", constraints.labels},
+               {"gpu", constraints.gpu},
+               {"gpu_memory_bytes", constraints.gpu_memory_bytes}});
 }
 
 inline Constraints ConstraintsFromJson(const nlohmann::json& j) {

@@ -389,6 +389,7 @@ ALTER TABLE predictions ADD COLUMN quantile_scores_json TEXT NOT NULL DEFAULT ''
 )sql";
 
 // Adds how long traind has waited for Workers, so that its next start does not wait as long again.
+// From now on jobs.spec_json may be a BLOB that an earlier version cannot read (spec_text.h).
 constexpr char kVersion18[] = R"sql(
 ALTER TABLE workers ADD COLUMN silent_ms INTEGER NOT NULL DEFAULT 0;  -- WorkerNote::silent
 ALTER TABLE totals ADD COLUMN awaited_ms INTEGER NOT NULL DEFAULT 0;  -- Snapshot::awaited

@@ -89,6 +89,12 @@ void Query::BindOne(const std::string& value) {
                       SQLITE_UTF8);
 }
 
+void Query::BindOne(const Blob& value) {
+  if (statement_ == nullptr) return;
+  sqlite3_bind_blob64(statement_, ++parameter_, value.bytes.data(), value.bytes.size(),
+                      SQLITE_STATIC);
+}
+
 void Query::BindOne(absl::Time value) {
   if (value == absl::InfiniteFuture()) {
     BindNull();

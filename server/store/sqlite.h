@@ -19,6 +19,11 @@ struct sqlite3_stmt;
 
 namespace traind::sqlite {
 
+// Bytes that are no text; they are read into a string.
+struct Blob {
+  const std::string& bytes;
+};
+
 // One execution of a prepared statement. Parameters are bound and columns are read in order. After
 // an error, Next() stays false and status() holds the error.
 //   Query q = db.Select("SELECT id, state FROM jobs WHERE owner = ?", owner);
@@ -59,6 +64,7 @@ class Query {
   void BindOne(int64_t value);
   void BindOne(double value);
   void BindOne(const std::string& value);
+  void BindOne(const Blob& value);
   void BindOne(absl::Time value);
   void BindOne(absl::Duration value);
   template <typename Value>

@@ -1,5 +1,6 @@
 // The reading half of SqliteStore: any thread, each call on a connection of its own.
 #include <absl/cleanup/cleanup.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
@@ -12,6 +13,7 @@
 #include "server/store/job_rows.h"
 #include "server/store/job_search.h"
 #include "server/store/retention_rows.h"
+#include "server/store/spec_text.h"
 #include "server/store/sqlite_store.h"
 
 namespace traind {
@@ -21,10 +23,11 @@ using sqlite::Query;
 
 namespace {
 
-absl::StatusOr<std::optional<Job>> JobOfRequest(Connection& db, const std::string& owner,
-                                                const std::string& request_id) {
-  Query q = db.Select(TRAIND_SELECT_JOBS "WHERE owner = ? AND request_id = ? AND request_id != ''",
-                      owner, request_id);
+#define TRAIND_OF_REQUEST "WHERE owner = ? AND request_id = ? AND request_id != ''"
+
+absl::StatusOr<std::optional<Job>> JobOfRequest(Connection& db, const RequestKey& request) {
+  if (request.request_id.empty()) return std::optional<Job>();
+  Query q = db.Select(TRAIND_SELECT_JOBS TRAIND_OF_REQUEST, request.owner, request.request_id);
   ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadSelectedJobs(db, std::move(q), Detail::kWhole));
   if (jobs.empty()) return std::optional<Job>();
   return std::optional<Job>(std::move(jobs[0]));
@@ -114,21 +117,51 @@ absl::StatusOr<Job> SqliteStore::FindByRequest(const std::string& owner,
                                                const std::string& request_id) {
   std::optional<Job> job;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
-    ASSIGN_OR_RETURN(job, JobOfRequest(db, owner, request_id));
+    ASSIGN_OR_RETURN(job, JobOfRequest(db, {owner, request_id}));
     return absl::OkStatus();
   }));
   if (!job) return absl::NotFoundError(absl::StrCat("no request ", request_id));
   return *std::move(job);
 }
 
-absl::StatusOr<KnownSubmit> SqliteStore::FindSubmit(const std::string& owner,
-                                                    const std::string& request_id,
-                                                    const std::string& id) {
+absl::StatusOr<std::vector<std::optional<KnownRequest>>> SqliteStore::FindRequests(
+    const std::vector<RequestKey>& requests) {
+  std::vector<std::optional<KnownRequest>> known(requests.size());
+  if (requests.empty()) return known;
+  RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i].request_id.empty()) continue;
+      Query q = db.Select("SELECT id, asked_sha256 FROM jobs " TRAIND_OF_REQUEST, requests[i].owner,
+                          requests[i].request_id);
+      if (q.Next()) q.Read(known[i].emplace().id, known[i]->asked_sha256);
+      RETURN_IF_ERROR(q.status());
+    }
+    return absl::OkStatus();
+  }));
+  return known;
+}
+
+absl::StatusOr<KnownSubmit> SqliteStore::FindSubmit(const SubmitKey& submit) {
   KnownSubmit known;
-  Query q = db_->Select("SELECT 1 FROM jobs WHERE id = ?", id);
+  Query q = db_->Select("SELECT 1 FROM jobs WHERE id = ?", submit.id);
   known.id_is_taken = q.Next();
   RETURN_IF_ERROR(q.status());
-  ASSIGN_OR_RETURN(known.job, JobOfRequest(*db_, owner, request_id));
+  ASSIGN_OR_RETURN(known.job, JobOfRequest(*db_, submit.request));
+  return known;
+}
+
+std::vector<absl::StatusOr<KnownSubmit>> SqliteStore::FindSubmits(
+    const std::vector<SubmitKey>& submits) {
+  std::vector<absl::StatusOr<KnownSubmit>> known;
+  known.reserve(submits.size());
+  // Without it each statement would lock the database anew.
+  const absl::Status begun = db_->Run("BEGIN");
+  absl::Cleanup end = [this, &begun] {
+    if (begun.ok()) db_->Run("COMMIT").IgnoreError();
+  };
+  for (const SubmitKey& submit : submits) {
+    known.push_back(begun.ok() ? FindSubmit(submit) : absl::StatusOr<KnownSubmit>(begun));
+  }
   return known;
 }
 
@@ -376,9 +409,12 @@ absl::StatusOr<absl::Time> SqliteStore::FindDeleted(const std::string& id) {
 absl::StatusOr<bool> SqliteStore::IsInASpec(const std::string& text) {
   bool found = false;
   RETURN_IF_ERROR(WithReader([&](Connection& db) {
-    Query q = db.Select(
-        "SELECT EXISTS(SELECT 1 FROM jobs WHERE deleting = 0 AND instr(spec_json, ?) > 0)", text);
-    if (q.Next()) q.Read(found);
+    Query q = db.Select("SELECT spec_json FROM jobs WHERE deleting = 0");
+    for (std::string spec; !found && q.Next();) {
+      q.Read(spec);
+      RETURN_IF_ERROR(UnpackSpec(spec));
+      found = absl::StrContains(spec, text);
+    }
     return q.status();
   }));
   return found;

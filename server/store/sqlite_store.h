@@ -63,14 +63,16 @@ class SqliteStore final : public Store {
   int64_t HeldLogBytes() const override;
   absl::StatusOr<Snapshot> LoadSnapshot() override;
 
-  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request_id,
-                                         const std::string& id) override;
+  std::vector<absl::StatusOr<KnownSubmit>> FindSubmits(
+      const std::vector<SubmitKey>& submits) override;
 
   absl::StatusOr<Job> GetJob(const std::string& id) override;
   absl::StatusOr<JobStamp> StampOf(const std::string& id) override;
   absl::StatusOr<std::vector<std::string>> FindByName(const std::string& name) override;
   absl::StatusOr<Job> FindByRequest(const std::string& owner,
                                     const std::string& request_id) override;
+  absl::StatusOr<std::vector<std::optional<KnownRequest>>> FindRequests(
+      const std::vector<RequestKey>& requests) override;
   absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override;
   absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,
                                                        int64_t after_sequence, int limit,
@@ -131,6 +133,7 @@ class SqliteStore final : public Store {
   // NotFound: no such Job.
   absl::StatusOr<Written*> Find(const std::string& id, Staged& staged);
 
+  absl::StatusOr<KnownSubmit> FindSubmit(const SubmitKey& submit);
   // Calls `read` with a pooled connection, inside a read transaction.
   // Without conditions: all Jobs below that number, in one query.
   absl::StatusOr<JobPage> ListAllJobs(const JobFilter& filter, int64_t before);

@@ -105,6 +105,19 @@ struct JobPage {
   std::vector<std::shared_ptr<const Job>> jobs;
   std::string next_page_token;  // empty: the last page
 };
+// What names a request: ids belong to owners. An empty id names none.
+struct RequestKey {
+  std::string owner, request_id;
+};
+// The Job of a request.
+struct KnownRequest {
+  std::string id, asked_sha256;
+};
+// A Submit that is to be stored.
+struct SubmitKey {
+  RequestKey request;
+  std::string id;  // of its Job
+};
 // The facts that a Submit has to know of earlier ones.
 struct KnownSubmit {
   std::optional<Job> job;  // that has the request id
@@ -156,9 +169,9 @@ inline constexpr size_t kMostNamed = 5;
 
 // Keeps Jobs and their history. A Job that is being deleted is found by no method but ListDeleting
 // and FindDeleted; what it used still counts for quotas.
-// Threads: Commit, CheckpointLog, LogBytes, HeldLogBytes, LoadSnapshot and FindSubmit belong to the
-// control loop's thread; the rest is safe from any thread (readers have connections of their own
-// and see what is committed).
+// Threads: Commit, CheckpointLog, LogBytes, HeldLogBytes, LoadSnapshot and FindSubmits belong to
+// the control loop's thread; the rest is safe from any thread (readers have connections of their
+// own and see what is committed).
 class Store {
  public:
   virtual ~Store() = default;
@@ -178,10 +191,10 @@ class Store {
   virtual int64_t HeldLogBytes() const { return 0; }
   virtual absl::StatusOr<Snapshot> LoadSnapshot() = 0;
 
-  // Looks for a Job of that request, and for one of that id. No other reader delays it.
-  virtual absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner,
-                                                 const std::string& request_id,
-                                                 const std::string& id) = 0;
+  // Looks for a Job of each request, and for one of each id, in one reading. No other reader delays
+  // it. Returns as many results.
+  virtual std::vector<absl::StatusOr<KnownSubmit>> FindSubmits(
+      const std::vector<SubmitKey>& submits) = 0;
 
   virtual absl::StatusOr<Job> GetJob(const std::string& id) = 0;  // NotFound
   // Cheap. NotFound: there is no such Job.
@@ -191,6 +204,9 @@ class Store {
   // NotFound: no such request is known.
   virtual absl::StatusOr<Job> FindByRequest(const std::string& owner,
                                             const std::string& request_id) = 0;
+  // Returns what each request has made, in one reading; nullopt: no such request is known.
+  virtual absl::StatusOr<std::vector<std::optional<KnownRequest>>> FindRequests(
+      const std::vector<RequestKey>& requests) = 0;
   virtual absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) = 0;
   // name: of the metric, or with a ':' in the end what its name begins with; empty: all metrics.
   virtual absl::StatusOr<std::vector<StoredMetric>> GetMetrics(const std::string& job,

@@ -284,12 +284,20 @@ TEST_P(StoreContractTest, RequestIdsAreUniquePerOwner) {
   // Without a request id nothing needs to be unique.
   EXPECT_EQ(store_->Commit(Change({NewJob("d-1"), NewJob("e-1")})), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(store_->FindByRequest("local", "").status()));
-  const auto known = store_->FindSubmit("somebody", "r1", "d-1");
-  ASSERT_TRUE(known.ok()) << known.status();
-  EXPECT_EQ(known->job->id, "c-1");
-  EXPECT_TRUE(known->id_is_taken);
-  EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->job.has_value());
-  EXPECT_FALSE(store_->FindSubmit("local", "", "f-1")->id_is_taken);
+  const auto known = store_->FindSubmits({{{"somebody", "r1"}, "d-1"}, {{"local", ""}, "f-1"}});
+  ASSERT_EQ(known.size(), 2u);
+  ASSERT_TRUE(known[0].ok()) << known[0].status();
+  EXPECT_EQ(known[0]->job->id, "c-1");
+  EXPECT_TRUE(known[0]->id_is_taken);
+  EXPECT_FALSE(known[1]->job.has_value());
+  EXPECT_FALSE(known[1]->id_is_taken);
+  const auto jobs = store_->FindRequests({{"local", "r1"}, {"nobody", "r1"}, {"local", ""}});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 3u);
+  EXPECT_EQ((*jobs)[0]->id, "a-1");
+  EXPECT_EQ((*jobs)[0]->asked_sha256, store_->GetJob("a-1")->asked_sha256);
+  EXPECT_FALSE((*jobs)[1].has_value());
+  EXPECT_FALSE((*jobs)[2].has_value());
 }
 
 TEST_P(StoreContractTest, FindByNameGivesTheNewest) {

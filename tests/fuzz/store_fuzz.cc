@@ -48,7 +48,7 @@ void ReadEverything(Store& store) {
     (void)store.GetMetrics(id, 0, 100, "");
     (void)store.GetEvents(id, 0, 100);
     (void)store.ListCheckpoints(id);
-    (void)store.FindSubmit("ann", "r1", id);
+    (void)store.FindSubmits({{{"ann", "r1"}, id}});
     (void)store.FindDeleted(id);
   }
   (void)store.FindByName("full");

@@ -141,7 +141,9 @@ def _networks(root, said):
 def _fields(root, said):
     fields = message_fields(root, "TrainSpec")
     fields_said = {path: quoted | called for path, (quoted, called, _) in said.items()}
-    for path, named in lists(fields_said, fields, len(fields) * 2 // 3, ["proto/job.proto"]):
+    # The dictionary of stored specs never changes: a new field is stored without it.
+    allowed = ["proto/job.proto", "server/store/spec_text.cc"]
+    for path, named in lists(fields_said, fields, len(fields) * 2 // 3, allowed):
         yield f"{path}: lists {len(named)} fields of TrainSpec, which a new one would have to join"
 
 

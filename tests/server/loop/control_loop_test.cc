@@ -70,9 +70,9 @@ class FragileStore final : public Store {
   }
   absl::Status CheckpointLog() override { return log_failure; }
   absl::StatusOr<Snapshot> LoadSnapshot() override { return store_.LoadSnapshot(); }
-  absl::StatusOr<KnownSubmit> FindSubmit(const std::string& owner, const std::string& request,
-                                         const std::string& id) override {
-    return store_.FindSubmit(owner, request, id);
+  std::vector<absl::StatusOr<KnownSubmit>> FindSubmits(
+      const std::vector<SubmitKey>& submits) override {
+    return store_.FindSubmits(submits);
   }
   absl::StatusOr<Job> GetJob(const std::string& id) override {
     ++reads;
@@ -84,6 +84,10 @@ class FragileStore final : public Store {
   }
   absl::StatusOr<Job> FindByRequest(const std::string& owner, const std::string& id) override {
     return store_.FindByRequest(owner, id);
+  }
+  absl::StatusOr<std::vector<std::optional<KnownRequest>>> FindRequests(
+      const std::vector<RequestKey>& requests) override {
+    return store_.FindRequests(requests);
   }
   absl::StatusOr<JobPage> ListJobs(const JobFilter& filter) override {
     return store_.ListJobs(filter);
@@ -266,6 +270,20 @@ TEST_F(ControlLoopTest, WhatWaitsTogetherIsCommittedTogether) {
   EXPECT_TRUE(Submit(NewJob("last")).status.ok());
   EXPECT_EQ(answers, 51);
   EXPECT_LE(store_.commits - before, 4);
+}
+
+TEST_F(ControlLoopTest, HeartbeatsThatComeSoonAfterATurnWaitForEachOther) {
+  options_.gather_heartbeats = absl::Hours(1);
+  Start();
+  ASSERT_TRUE(Submit(NewJob("first")).status.ok());
+  const LoopFigures::Counts before = loop_->figures();
+  for (int i = 0; i < 100; ++i)
+    loop_->Post(WorkerHeartbeat{"w-" + std::to_string(i), 1, {}, false});
+  ASSERT_TRUE(Submit(NewJob("second")).status.ok());
+  ASSERT_TRUE(Submit(NewJob("third")).status.ok());
+  const LoopFigures::Counts after = loop_->figures();
+  EXPECT_GE(after.events - before.events, 101u);
+  EXPECT_LT(after.turns.count - before.turns.count, 20u);
 }
 
 TEST_F(ControlLoopTest, ALoopThatHangsIsNoticedAndOneThatGoesOnAgainIsToo) {

@@ -367,12 +367,14 @@ TEST(SqliteStoreTest, NoReaderDelaysASubmit) {
   Job job = NewJob("a-1");
   job.request_id = "r";
   ASSERT_EQ(store->Commit(Change({job})), absl::OkStatus());
-  const auto known = store->FindSubmit("local", "r", "a-2");
-  ASSERT_TRUE(known.ok()) << known.status();
-  ASSERT_TRUE(known->job.has_value());
-  EXPECT_EQ(known->job->id, "a-1");
-  EXPECT_FALSE(known->id_is_taken);
-  EXPECT_TRUE(store->FindSubmit("local", "", "a-1")->id_is_taken);
+  const auto known = store->FindSubmits({{{"local", "r"}, "a-2"}, {{"local", ""}, "a-1"}});
+  ASSERT_EQ(known.size(), 2u);
+  ASSERT_TRUE(known[0].ok()) << known[0].status();
+  ASSERT_TRUE(known[0]->job.has_value());
+  EXPECT_EQ(known[0]->job->id, "a-1");
+  EXPECT_FALSE(known[0]->id_is_taken);
+  EXPECT_TRUE(known[1]->id_is_taken);
+  EXPECT_EQ(store->Commit(Change({NewJob("a-2")})), absl::OkStatus());
 }
 
 // The work of a page has a limit, also where conditions allow many Jobs each and none together.
