@@ -74,6 +74,8 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
   for (JobEntry* entry : touched_) {
     if (!entry->job->after.empty()) RestoreAfter(*entry);
   }
+  // traind may have been killed before the disk was told of their end.
+  turn_.ended = std::move(snapshot.ended_lately);
   // The first Step looks at all of them.
 }
 

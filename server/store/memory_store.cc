@@ -199,7 +199,12 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   absl::MutexLock lock(&mutex_);
   Snapshot snapshot;
   for (const Row& row : rows_) {
-    if (!IsTerminal(row.job->state)) snapshot.active.push_back(*row.job);
+    if (!IsTerminal(row.job->state)) {
+      snapshot.active.push_back(*row.job);
+    } else if (!row.deleting && !row.job->attempts.empty() &&
+               row.job->finished_at >= last_seen_ - kEndedLately) {
+      snapshot.ended_lately.push_back(row.job->id);
+    }
   }
   snapshot.last_attempt = last_attempt_;
   snapshot.last_seen = last_seen_;

@@ -393,6 +393,7 @@ ALTER TABLE predictions ADD COLUMN quantile_scores_json TEXT NOT NULL DEFAULT ''
 constexpr char kVersion18[] = R"sql(
 ALTER TABLE workers ADD COLUMN silent_ms INTEGER NOT NULL DEFAULT 0;  -- WorkerNote::silent
 ALTER TABLE totals ADD COLUMN awaited_ms INTEGER NOT NULL DEFAULT 0;  -- Snapshot::awaited
+CREATE INDEX jobs_by_end ON jobs(finished_at_ms) WHERE finished_at_ms IS NOT NULL;
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,

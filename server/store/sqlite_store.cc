@@ -478,6 +478,12 @@ absl::StatusOr<Snapshot> SqliteStore::LoadSnapshot() {
   const absl::Time since = UsageStart(snapshot.quotas, snapshot.last_seen);
   ASSIGN_OR_RETURN(snapshot.usage, ReadUsage(*db_, since));
   ASSIGN_OR_RETURN(snapshot.workers, ReadNotedWorkers());
+  Query ended = db_->Select(
+      "SELECT id FROM jobs WHERE finished_at_ms >= ? AND state IN (5, 6, 7) AND deleting = 0 AND "
+      "EXISTS(SELECT 1 FROM attempts WHERE attempts.job = jobs.number) ORDER BY number",
+      snapshot.last_seen - kEndedLately);
+  while (ended.Next()) ended.Read(snapshot.ended_lately.emplace_back());
+  RETURN_IF_ERROR(ended.status());
   return snapshot;
 }
 

@@ -77,6 +77,9 @@ struct Mutations {
   }
 };
 
+// Jobs that ended so long before the last stored time may have ended just before a kill.
+inline constexpr absl::Duration kEndedLately = absl::Seconds(30);
+
 // The data that traind reads when it starts.
 struct Snapshot {
   std::vector<Job> active;  // every Job that is not terminal, oldest first
@@ -88,6 +91,8 @@ struct Snapshot {
   // So long, in all its runs, traind has waited for Workers to come back after its start; a run
   // that has waited to the end begins this anew.
   absl::Duration awaited;
+  // Ids of Jobs that were begun, and ended in the last kEndedLately before last_seen, oldest first.
+  std::vector<std::string> ended_lately;
 };
 
 struct JobFilter {

@@ -183,6 +183,25 @@ TEST_P(StoreContractTest, QuotasAndWhatWasUsedOfThemComeBack) {
   EXPECT_EQ(store_->LoadSnapshot()->quotas.size(), 1u);
 }
 
+TEST_P(StoreContractTest, JobsThatEndedJustBeforeTheLastStoredTimeComeBack) {
+  const auto end = [&](const std::string& id, absl::Time at) {
+    const Job job = NewJob(id);
+    ASSERT_EQ(store_->Commit(Change({job})), absl::OkStatus());
+    const Job started = Started(job, 0, at == kStart ? 1 : 2);
+    ASSERT_EQ(store_->Commit(Change({started})), absl::OkStatus());
+    Job ended = Ended(started, JobState::kSucceeded);
+    ended.finished_at = at;
+    Mutations m = Change({ended});
+    m.last_seen = at;
+    ASSERT_EQ(store_->Commit(m), absl::OkStatus());
+  };
+  end("early-1", kStart);
+  end("late-1", kStart + 2 * kEndedLately);
+  ASSERT_EQ(store_->Commit(Change({NewJob("live-1")})), absl::OkStatus());
+  OpenAgain();
+  EXPECT_EQ(store_->LoadSnapshot()->ended_lately, std::vector<std::string>({"late-1"}));
+}
+
 TEST_P(StoreContractTest, WorkersThatAreClosedOrWereSilentComeBack) {
   Mutations m;
   m.workers.push_back({"open", "host", kStart, {}});

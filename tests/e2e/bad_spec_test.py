@@ -146,10 +146,10 @@ def _():
         refuse(house, test="a,c\n1,2\n", says=["data.test", "'b'"])
 
 
-@case("Column names that are empty or twice there are named")
+@case("A column whose name is there twice gets a number; a test file without it is refused")
 def _():
     with house_of() as house:
-        refuse(house, train=TRAIN.replace("a,b,y", "a,a,y"), says=["train.csv", "a"])
+        refuse(house, train=TRAIN.replace("a,b,y", "a,a,y"), says=["data.test", "'a.1'"])
 
 
 @case("Binary garbage is no CSV")

@@ -116,7 +116,8 @@ def _():
         assert ask(house, "POST", f"/v1/jobs/{job}:unpin").json["pinned"] is False
         # One conversion: trainctl prints the same.
         assert ask(house, "GET", f"/v1/jobs/{job}").json == house.job(job)
-        assert ask(house, "POST", f"/v1/jobs/{job}:cancel").status == 400
+        assert ask(house, "POST", f"/v1/jobs/{job}:cancel").json["state"] == "CANCELLED"
+        assert ask(house, "POST", f"/v1/jobs/{job}:finish").status == 400
         assert ask(house, "GET", f"/v1/jobs/{job}/metrics").json["points"] == []
         assert ask(house, "DELETE", f"/v1/jobs/{job}").json["id"] == job
         assert ask(house, "GET", f"/v1/jobs/{job}").status == 404

@@ -100,6 +100,23 @@ TEST(RestartTest, NumbersOfAttemptsWhoseJobsHaveEndedAreNotGivenAgain) {
   EXPECT_GT(h.AttemptOf(second, 0), last);
 }
 
+// traind may have been killed between the commit of the end and the word to the disk.
+TEST(RestartTest, TheDiskIsToldAgainOfJobsThatEndedJustBefore) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 1));
+  h.PrepareJob(id);
+  h.FinishFold(id, 0);
+  h.Publish(id, Quality::kFull);
+  ASSERT_TRUE(IsTerminal(h.State(id)));
+  h.Crash();
+  EXPECT_THAT(h.Step().ended, testing::ElementsAre(id));
+  h.now += 2 * kEndedLately;
+  h.SubmitJob(h.MakeJob("b"));
+  h.Crash();
+  EXPECT_THAT(h.Step().ended, testing::IsEmpty());
+}
+
 TEST(RestartTest, TimeGoesOnFromWhatWasStoredWhereTheClockWasPutBack) {
   CoreHarness h;
   h.Attach("w", 1);
