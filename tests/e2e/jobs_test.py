@@ -198,7 +198,8 @@ def _():
         assert (job["state"], job["end_reason"]) == ("CANCELLED", "CANCELLED_BY_USER"), job
         assert house.standing(job["id"]), "no Prediction stands"
         eventually("the slot is free", lambda: not house.json("workers")[0]["slots"][0].get("job"))
-        assert house.cli("cancel", job["id"]).returncode == 1  # terminal is for ever
+        assert house.json("cancel", job["id"])["finished_at"] == job["finished_at"]  # it is done already
+        assert house.cli("finish", job["id"]).returncode == 1  # terminal is for ever
         other = house.submit(house.spec(folds=2, epochs=2), "--wait")
         assert other["state"] == "SUCCEEDED", other
 
