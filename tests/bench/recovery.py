@@ -77,22 +77,13 @@ def rank(options):
         while len(took) < options.kills:
             before = eventually("the fold trains", running, 60)
             house.until_saved(job)
-            [pid] = eventually("its Rank is found", lambda: [p for p in house.processes("trainrank") if works(p, job)])
+            [pid] = eventually("its Rank works", house.busy_ranks)
             at = time.monotonic()
             os.kill(pid, signal.SIGKILL)
             eventually("its next Attempt trains", lambda: running() not in (None, before), 60)
             took.append(time.monotonic() - at)
         house.json("cancel", job)
         say("a Rank that trains", took)
-
-
-def works(pid, job):
-    """Whether the process has a file of that Job open, as the log of its Attempt."""
-    try:
-        links = [os.path.join(f"/proc/{pid}/fd", fd) for fd in os.listdir(f"/proc/{pid}/fd")]
-        return any(job in os.path.realpath(link) for link in links)
-    except OSError:
-        return False
 
 
 PARTS = {"queued": queued, "ended": ended, "rank": rank}
