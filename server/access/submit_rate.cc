@@ -5,11 +5,6 @@
 #include <algorithm>
 
 namespace traind {
-namespace {
-
-constexpr size_t kLeastForgotten = 1024;
-
-}  // namespace
 
 SubmitRate::SubmitRate(double jobs_per_s)
     : jobs_per_s_(jobs_per_s), most_(std::max(1.0, jobs_per_s * absl::ToDoubleSeconds(kBurst))) {}

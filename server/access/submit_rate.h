@@ -35,13 +35,14 @@ class SubmitRate {
     absl::Time at;    // when that was so
   };
   void Fill(Bucket& bucket, absl::Time now) const;
+  static constexpr size_t kLeastForgotten = 1024;
   // Forgets buckets that are full, which are as new ones.
   void ForgetFull(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const double jobs_per_s_, most_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
-  size_t forget_at_ ABSL_GUARDED_BY(mutex_) = 1024;  // so many buckets
+  size_t forget_at_ ABSL_GUARDED_BY(mutex_) = kLeastForgotten;  // so many buckets
 };
 
 }  // namespace traind

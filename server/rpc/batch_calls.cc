@@ -30,14 +30,6 @@ void TrainingCalls::SubmitBatch(const Caller& caller, const v1::SubmitBatchReque
     return done(absl::InvalidArgumentError(absl::StrCat(
         "submits: has ", request.submits_size(), " entries; 1 to ", kMostEntries, " are taken")));
   }
-  std::map<absl::string_view, int> by_owner;
-  for (const v1::SubmitRequest& submit : request.submits()) {
-    ++by_owner[caller.known() ? absl::string_view() : submit.owner()];
-  }
-  for (const auto& [owner, jobs] : by_owner) {
-    const absl::Status many = CountSubmits(caller, std::string(owner), jobs);
-    if (!many.ok()) return done(many);
-  }
   // The caller keeps request and reply until it is answered.
   checks_.Add([this, caller, &request, reply,
                done = std::move(done)] { CheckBatch(caller, request, reply, done); },
@@ -46,11 +38,20 @@ void TrainingCalls::SubmitBatch(const Caller& caller, const v1::SubmitBatchReque
 
 void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
                                v1::SubmitBatchReply* reply, const Done& done) {
+  const std::vector<std::optional<KnownRequest>> repeated = FindRepeatedOf(caller, request);
+  std::map<absl::string_view, int> by_owner;
+  for (int i = 0; i < request.submits_size(); ++i) {
+    if (repeated[i]) continue;  // it is answered whatever the rate is
+    ++by_owner[caller.known() ? absl::string_view() : request.submits(i).owner()];
+  }
+  for (const auto& [owner, count] : by_owner) {
+    const absl::Status many = CountSubmits(caller, std::string(owner), count);
+    if (!many.ok()) return done(many);
+  }
   reply->mutable_outcomes()->Reserve(request.submits_size());
   for (int i = 0; i < request.submits_size(); ++i) reply->add_outcomes();
   std::vector<std::pair<Job, ControlLoop::Answer>> jobs;
   jobs.reserve(static_cast<size_t>(request.submits_size()));
-  const std::vector<std::optional<KnownRequest>> repeated = FindRepeatedOf(caller, request);
   CheckedSpecs known;
   // The last one that the loop answers ends the call.
   const auto left = std::make_shared<std::atomic<int>>(0);

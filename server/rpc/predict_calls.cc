@@ -78,7 +78,6 @@ const Attempt* RunningAttempt(const Job& job) {
 
 void TrainingCalls::Predict(const Caller& caller, const v1::PredictRequest& request,
                             v1::SubmitReply* reply, Done done) {
-  if (const absl::Status many = CountSubmits(caller, "", 1); !many.ok()) return done(many);
   const auto source = Find(request.id());
   if (!source.ok()) return done(source.status());
   v1::JobSpec spec;
@@ -99,6 +98,7 @@ void TrainingCalls::Predict(const Caller& caller, const v1::PredictRequest& requ
     *reply->mutable_job() = Describe(*known);
     return done(absl::OkStatus());
   }
+  if (const absl::Status many = CountSubmits(caller, "", 1); !many.ok()) return done(many);
   SubmitSpec(spec, std::move(asked), reply, std::move(done));
 }
 

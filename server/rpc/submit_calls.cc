@@ -199,14 +199,14 @@ absl::StatusOr<v1::JobSpec> TrainingCalls::Completed(const v1::JobSpec& spec,
 
 void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& request,
                            v1::SubmitReply* reply, Done done) {
-  if (const absl::Status many = CountSubmits(caller, request.owner(), 1); !many.ok()) {
-    return done(many);
-  }
   auto asked = AskedBy(caller, request, SpecToJson(request.spec()));
   if (!asked.ok()) return done(asked.status());
   if (const auto known = FindRepeated(*asked)) {
     *reply->mutable_job() = Describe(*known);
     return done(absl::OkStatus());
+  }
+  if (const absl::Status many = CountSubmits(caller, request.owner(), 1); !many.ok()) {
+    return done(many);
   }
   auto spec = Completed(request.spec(), asked->owner);
   if (!spec.ok()) return done(spec.status());

@@ -155,6 +155,7 @@ class TrainingCalls {
   };
   // Counts Jobs that a call submits against the caller's rate; of a caller that nobody knows,
   // against that of the owner whom it names. ResourceExhausted: these are too many now.
+  // What was submitted before is answered without it.
   absl::Status CountSubmits(const Caller& caller, const std::string& owner, int jobs);
   // What a request asks for, with the owner that it means. spec_json: SpecToJson of its spec.
   static absl::StatusOr<Asked> AskedBy(const Caller& caller, const v1::SubmitRequest& request,

@@ -147,6 +147,23 @@ TEST(SubmitRateOfCallsTest, AnOwnerWhoSubmitsTooMuchIsToldWhenToTryAgainAndOther
             grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST(SubmitRateOfCallsTest, WhatWasSubmittedBeforeIsAnsweredWhateverTheRateIs) {
+  RpcHouse house({}, /*submits_per_s=*/1.0 / 3600);  // one at once
+  v1::SubmitReply first, again;
+  ASSERT_TRUE(house.Submit(house.GoodSpec("a"), "r1", &first).ok());
+  const grpc::Status repeated = house.Submit(house.GoodSpec("a"), "r1", &again);
+  EXPECT_TRUE(repeated.ok()) << repeated.error_message();
+  EXPECT_EQ(again.job().id(), first.job().id());
+  v1::SubmitBatchRequest request;
+  *request.add_submits() = RequestOf(house.GoodSpec("a"));
+  request.mutable_submits(0)->set_request_id("r1");
+  v1::SubmitBatchReply reply;
+  const grpc::Status batch = Send(house, request, &reply);
+  EXPECT_TRUE(batch.ok()) << batch.error_message();
+  ASSERT_EQ(reply.outcomes_size(), 1);
+  EXPECT_EQ(reply.outcomes(0).id(), first.job().id());
+}
+
 TEST(SubmitBatchTest, WhereTheCommitFailsEveryEntryIsToldSo) {
   RpcHouse house;
   house.store().FailCommits(absl::ResourceExhaustedError("full"));
