@@ -1,6 +1,7 @@
 // A program beside traind that reads its database and keeps the transaction open.
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
+#include <absl/time/clock.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -78,6 +79,12 @@ TEST_F(HeldLogTest, AForeignTransactionIsWarnedOfAndTheLogFallsBackOnceItEnds) {
   const auto reader = Connection::Open(Database(), Connection::Mode::kReadOnly).value();
   ASSERT_EQ(reader->Execute("BEGIN; SELECT COUNT(*) FROM jobs"), absl::OkStatus());
   EXPECT_TRUE(SubmitUntil([](int64_t bytes) { return bytes > 32 * kLimit; }));
+  // The loop looks at the log without haste.
+  const absl::Time end = absl::Now() + absl::Seconds(2);
+  EXPECT_TRUE(SubmitUntil([end](int64_t) {
+    absl::SleepFor(absl::Milliseconds(20));
+    return absl::Now() > end;
+  }));
   const std::string held = testing::internal::GetCapturedStderr();
   EXPECT_THAT(held, HasSubstr(kWarning));
   int warnings = 0;
