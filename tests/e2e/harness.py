@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import uuid
 
@@ -320,6 +321,31 @@ class House:
             else:
                 spec[key] = value
         return spec
+
+    def finish_a_prediction(self, job, path, name, *flags, least_bytes):
+        """Asks for predictions of a file, and to finish once the first model's answers have so many bytes;
+        the Job of that name, which is over."""
+        thread = threading.Thread(target=lambda: self.cli("predict", job, "--data", path, "--name", name, *flags))
+        thread.start()
+        new = eventually("the Job is listed", lambda: next(
+            (j for j in self.json("list")["jobs"] if j["name"] == name), None), 40)
+        attempts = os.path.join(self.results(new["id"]), "attempts")
+
+        def begun():
+            parts = [os.path.join(at, f) for at, _, files in os.walk(attempts) for f in files]
+            return any("values-0.npy" in f and os.path.getsize(f) > least_bytes for f in parts)
+        eventually("the first model has answered for a part", begun, 60)
+        # The Ranks stand still until traind has taken the order, so the model is not through before it, however
+        # long trainctl takes on a busy machine.
+        ranks = self.processes("trainrank")
+        for pid in ranks:
+            self.kill(pid, signal.SIGSTOP)
+        finished = self.cli("finish", new["id"])
+        for pid in ranks:
+            self.kill(pid, signal.SIGCONT)
+        assert finished.returncode == 0, finished
+        thread.join()
+        return self.wait(new["id"], 60)
 
     # ---- checkpoints
 

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import random
-import signal
 import threading
 import zipfile
 
@@ -255,28 +254,7 @@ def _():
         path, rows, _, _ = lasting(house, job, 5)
 
         def asked(name, *flags):
-            command = ["predict", job["id"], "--data", path, "--name", name, "--timeout", "60s", *flags]
-            thread = threading.Thread(target=lambda: house.cli(*command))
-            thread.start()
-            new = eventually("the Job is listed", lambda: next(
-                (j for j in house.json("list")["jobs"] if j["name"] == name), None), 40)
-            attempts = os.path.join(house.results(new["id"]), "attempts")
-
-            def begun():
-                parts = [os.path.join(at, f) for at, _, files in os.walk(attempts) for f in files]
-                return any("values-0.npy" in f and os.path.getsize(f) > 100000 for f in parts)
-            eventually("the first model has answered for some rows", begun, 40)
-            # The Ranks stand still until traind has taken the order, so the model is not through before it, however
-            # long trainctl takes on a busy machine.
-            ranks = house.processes("trainrank")
-            for pid in ranks:
-                house.kill(pid, signal.SIGSTOP)
-            finished = house.cli("finish", new["id"])
-            for pid in ranks:
-                house.kill(pid, signal.SIGCONT)
-            assert finished.returncode == 0, finished
-            thread.join()
-            return house.wait(new["id"], 60)
+            return house.finish_a_prediction(job["id"], path, name, "--timeout", "60s", *flags, least_bytes=100_000)
 
         part = asked("part")
         assert (part["state"], part["quality"]) == ("SUCCEEDED", "FLOOR"), part

@@ -1,11 +1,9 @@
 """Volumes that come later, predicted with the models of a Job."""
 import os
 import shutil
-import signal
-import threading
 
 from tests.cases import case, main
-from tests.e2e.harness import House, eventually, moment, rows_of, sha256
+from tests.e2e.harness import House, moment, rows_of, sha256
 from tests.e2e.volumes import as_nifti, make_volumes, spec
 
 
@@ -123,26 +121,8 @@ def _():
 
         # Told to answer before one model is through: voxels that it has not reached get the floor's answer.
         def asked(name, *flags):
-            command = ["predict", job["id"], "--data", os.path.join(house.data, "many.csv"), "--name", name, "--timeout", "90s", *flags]
-            thread = threading.Thread(target=lambda: house.cli(*command))
-            thread.start()
-            new = eventually("the Job is listed", lambda: next(
-                (j for j in house.json("list")["jobs"] if j["name"] == name), None), 40)
-            attempts = os.path.join(house.results(new["id"]), "attempts")
-
-            def begun():
-                parts = [os.path.join(at, f) for at, _, files in os.walk(attempts) for f in files]
-                return any("values-0.npy" in f and os.path.getsize(f) > 50000 for f in parts)
-            eventually("the first model has answered for some volumes", begun, 60)
-            ranks = house.processes("trainrank")
-            for pid in ranks:
-                house.kill(pid, signal.SIGSTOP)
-            finished = house.cli("finish", new["id"])
-            for pid in ranks:
-                house.kill(pid, signal.SIGCONT)
-            assert finished.returncode == 0, finished
-            thread.join()
-            return house.wait(new["id"], 60)
+            many = os.path.join(house.data, "many.csv")
+            return house.finish_a_prediction(job["id"], many, name, "--timeout", "90s", *flags, least_bytes=50_000)
 
         part = asked("part")
         assert (part["state"], part["quality"]) == ("SUCCEEDED", "FLOOR"), part
