@@ -16,9 +16,8 @@ constexpr int64_t kStepsBefore = 3;
 }  // namespace
 
 // A step that is all of an optimizer step, of a learner that trains alone, on rows that are on the
-// device. Blocks that are
-// recomputed put the generator where it stood, which a recording cannot; the sum of class weights
-// differs from step to step.
+// device. Blocks that are recomputed put the generator where it stood, which a recording cannot;
+// the sum of class weights differs from step to step.
 bool Learner::Impl::MayRecord(const StepInput& input) const {
   return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
          media == nullptr && !rows->on_host() && row_weights.empty() && !graph_failed &&
