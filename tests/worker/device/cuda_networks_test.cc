@@ -115,7 +115,8 @@ const Network kNetworks[] = {
 class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
  protected:
   void SetUp() override {
-    if (!OnGpu()) return SetTorchThreads(1);  // these networks are too small for more
+    SetTorchThreads(1);  // these networks are too small for more
+    if (!OnGpu()) return;
     // For cuBLAS, which reads it when its first handle is made.
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
     const auto cuda = LoadCuda();
