@@ -2,6 +2,7 @@
 """Trains the same models on the same bytes with the engine and with PyTorch, in turn.
 
     tests/bench/engine.sh [WORKLOAD...] [--rounds 5] [--seconds 4] [--data DIR] [--usual] [--ranks N] [--no-compile]
+                          [--device cuda] [--train JSON]
 
 Prints one JSON line per workload (mlp512, mlp64, lstm, encoder, textnum, bert, resnet, resnet18, unet3d).
 
@@ -19,6 +20,10 @@ window, because the peer does not validate. Ours is trainrank, driven as a Worke
                       times as many where they are compiled; three times as many by the clock), or cannot run here, with
                       the reason
   resolved_settings   what the Rank chose
+
+With --device cuda both sides train on the first GPU, with all data in its memory, and all rates are by the clock. The peer's
+compiled variants then take mode="max-autotune". --train overrides fields of the spec's `train`, such as
+{"paths": {"cuda_graph": true}}.
 
 --usual adds dropout 0.1, clipping and a cosine to ours alone. DIR (default: a folder of the cache directory) keeps the data,
 made once by tests/bench/generate_data.py.
@@ -86,6 +91,7 @@ def spec_of(work, options):
              "schedule": {"kind": "constant", "warmup_steps": 0}, "clip_norm": 0, "precision": options.precision}
     if options.usual:
         train.update(schedule={"kind": "cosine"}, clip_norm=1.0)
+    train.update(json.loads(options.train))
     data = {"train": os.path.join(options.data, work["table"]), "target": "y", "seed": 7, "folds": 10}
     if "accumulation" in work:
         train["accumulation"] = work["accumulation"]
@@ -141,6 +147,11 @@ def mean_rates(rows_per_step, samples, validations):
     trained = 1 - sum(seconds for at, seconds in validations if begin < at <= end) / (end - begin)
     rows = rows_per_step * (last - first)
     return rows / ((cpu_end - cpu_begin) * trained), rows / ((end - begin) * trained)
+
+
+def judged(rates, options):
+    """Of (by CPU time, by the clock) what both sides are judged by: on a GPU the clock alone."""
+    return rates if options.device == "cpu" else (rates[1], rates[1])
 
 
 class Silent(Exception):
@@ -218,7 +229,9 @@ class Engine:
         """(mean_rates of all Ranks' samples, resolved_settings, the last validation)."""
         self.attempt += 1
         world = self.options.ranks
-        ranks = [Process(os.path.join(self.options.bin, "worker/trainrank"), cores=self.options.cores,
+        # As a Worker leaves a Rank its GPU.
+        env = {**os.environ, "CUDA_VISIBLE_DEVICES": "0" if self.options.device == "cuda" else ""}
+        ranks = [Process(os.path.join(self.options.bin, "worker/trainrank"), cores=self.options.cores, env=env,
                          stderr=subprocess.DEVNULL) for _ in range(world)]
         port = 20000 + os.getpid() % 20000 + self.attempt
         for r, rank in enumerate(ranks):
@@ -226,7 +239,7 @@ class Engine:
                 "type": "train", "attempt": self.attempt, "job": "bench", "state_dir": self.state,
                 "spec_json": self.spec, "table": self.table, "fold": 3 if self.work.get("series") else 0,
                 "rank": r, "world_size": world, "rendezvous": {"host": "127.0.0.1", "port": port, "timeout_ms": 30000},
-                "device": "cpu", "threads": 1, "epochs": 100000, "stop_ms": int(1000 * self.work.get("job_s", JOB_S)),
+                "device": self.options.device, "threads": 1, "epochs": 100000, "stop_ms": int(1000 * self.work.get("job_s", JOB_S)),
                 "remaining_ms": -1}))
         resolved_settings, progress, validation, validations = None, [], None, []
         while True:
@@ -253,7 +266,7 @@ class Engine:
         rates = mean_rates(rows, window, validations) if len(window) > 1 else None
         if rates is None:
             raise SystemExit(f"{self.work['peer']}: too slow to be timed in {seconds} s; use more --seconds")
-        return rates, resolved_settings, validation
+        return judged(rates, self.options), resolved_settings, validation
 
     def close(self):
         shutil.rmtree(self.state, ignore_errors=True)
@@ -383,18 +396,26 @@ class Peer:
 
     def __init__(self, work, options):
         self.options = options
-        self.variants = [IDIOM] + work["variants"] + ([] if options.no_compile else COMPILED)
+        # A loader of single rows does not fit data that are in a GPU's memory.
+        self.variants = ([IDIOM] if options.device == "cpu" else []) + work["variants"] + ([] if options.no_compile else COMPILED)
         self.given_up = {}
         self.processes = {}
         for variant in self.variants:
             process = Process(options.python, os.path.join(HERE, "peers/pytorch_peer.py"), work["peer"], variant,
                               "--data", options.data, "--batch", str(work["batch"]), "--threads", str(options.ranks),
-                              cores=options.cores, stderr=subprocess.DEVNULL)
+                              "--device", options.device, cores=options.cores, stderr=subprocess.DEVNULL)
             self.processes[variant] = process
-            limit = options.give_up * (COMPILED_PATIENCE if variant in COMPILED else 1)
-            answer = self._ask(variant, limit)
-            if answer and not answer["ready"]:
-                self._give_up(variant, answer["why"])
+            if options.device == "cpu":  # where they would take each other's time
+                self._begin(variant)
+        if options.device != "cpu":
+            for variant in self.variants:
+                self._begin(variant)
+
+    def _begin(self, variant):
+        """Waits for its first steps."""
+        answer = self._ask(variant, self.options.give_up * (COMPILED_PATIENCE if variant in COMPILED else 1))
+        if answer and not answer["ready"]:
+            self._give_up(variant, answer["why"])
 
     def train(self, variant, seconds):
         """(samples per CPU second, samples per second), or None: it was given up."""
@@ -403,7 +424,8 @@ class Peer:
         self.processes[variant].say(str(seconds))
         answer = self._ask(variant, seconds + self.options.give_up)
         # The CPU time of all threads, for each of the threads that train.
-        return answer and (answer["samples"] * self.options.ranks / answer["cpu_seconds"], answer["samples"] / answer["seconds"])
+        return answer and judged((answer["samples"] * self.options.ranks / answer["cpu_seconds"],
+                                  answer["samples"] / answer["seconds"]), self.options)
 
     def _ask(self, variant, limit_s):
         try:
@@ -485,12 +507,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--precision", default="auto")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--train", default="{}", metavar="JSON")
     parser.add_argument("--usual", action="store_true", help="dropout 0.1, clipping and a cosine for ours")
     parser.add_argument("--no-compile", action="store_true", help="without torch.compile among the peer's variants (minutes less)")
     parser.add_argument("--give-up", type=float, default=60, help="seconds of CPU time for the first steps of a peer's variant")
     parser.add_argument("--cores", type=lambda text: [int(c) for c in text.split(",")], help="such as 0,1; one for each Rank")
     options = parser.parse_args()
-    options.cores = options.cores or sorted(os.sched_getaffinity(0))[:options.ranks]
+    if not options.cores and options.device == "cpu":  # with a GPU the host's cores are free
+        options.cores = sorted(os.sched_getaffinity(0))[:options.ranks]
     unknown = [w for w in options.workloads if w not in WORKLOADS]
     if unknown:
         parser.error(f"unknown workload {unknown[0]} (known: {', '.join(WORKLOADS)})")

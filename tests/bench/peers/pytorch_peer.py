@@ -21,12 +21,15 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--batch", type=int)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
+    peers.use(options.device)
     torch.set_num_threads(options.threads)
     work = peers.WORK[options.work](options.data)
     try:
         trainer = peers.Trainer(work, options.variant, options.batch)
         trainer.run(5)
+        peers.synchronize()
     except Exception as e:  # such as bf16 on a processor without it, or no compiler
         peers.emit({"ready": False, "why": f"{type(e).__name__}: {e}".splitlines()[0]})
         return
@@ -37,6 +40,7 @@ def main():
         while time.perf_counter() - began < float(seconds):
             trainer.run(5)
             steps += 5
+        peers.synchronize()
         passed = time.perf_counter() - began
         peers.emit({"steps": steps, "seconds": passed, "cpu_seconds": time.process_time() - cpu, "samples": steps * trainer.batch * work.accum})
 
