@@ -12,6 +12,8 @@
 set -euo pipefail
 caller=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=deploy/distribution_libraries.sh
+source deploy/distribution_libraries.sh
 
 say() { printf 'package: %s\n' "$*"; }
 die() {
@@ -50,12 +52,6 @@ trap 'rm -rf "$work"' EXIT
 root=$work/$name
 mkdir -p "$root"/{bin,lib,licenses}
 
-# Prints the distribution's libraries that the file $1 needs, its C library left out: every Debian has that.
-libraries_of() {
-  ldd "$1" | awk '$2 == "=>" && $3 ~ /^(\/usr)?\/lib\// {print $3}' |
-    grep -Ev '/(libc|libm|libdl|librt|libpthread|libutil|libresolv|libnss_[a-z]+)\.so\.[0-9]+$' || true
-}
-
 # The wheels have them in these places: each finds its own libraries from its place.
 readonly trees=.deps/trees
 mkdir "$root/trees"
@@ -71,8 +67,8 @@ done
 for file in "${programs[@]}" "$cuda_part"; do
   [[ -r $bin/$file ]] || die "$bin/$file is missing"
   install -m 755 "$bin/$file" "$root/bin/"
-  libraries_of "$bin/$file"
-  libraries_of "$trees/lightgbm/lib/lib_lightgbm.so"
+  distribution_libraries "$bin/$file"
+  distribution_libraries "$trees/lightgbm/lib/lib_lightgbm.so"
 done | sort -u >"$work/libraries"
 # shellcheck disable=SC2016  # the loader expands $ORIGIN
 for file in "$root"/bin/*; do

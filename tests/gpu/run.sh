@@ -8,8 +8,9 @@
 #
 # LIBTORCH_LIB: folders with LibTorch 2.11 and the NVIDIA libraries that came with it
 # (libtorch_cuda.so, libcudart.so.13, libnccl.so.2); without them LD_LIBRARY_PATH must name the
-# folders. In the archive everything else is linked statically, except for the C library and the
-# C++ run time: LibTorch shares the latter, because exceptions pass between the two.
+# folders. In the archive everything else is linked statically or, what trainrank alone needs, lies in
+# lib/; except for the C library and the C++ run time: LibTorch shares the latter, because exceptions
+# pass between the two.
 # GLOB: the device files of GPUs, /dev/nvidia[0-9]* by default.
 #
 # Prints the programs' output, then a line PASS, FAIL or SKIP with a reason for each test, and writes
@@ -24,6 +25,7 @@ pack() {
   local file static target bin
   file="$(realpath -m "$1")"
   cd "$here/../.."
+  source deploy/distribution_libraries.sh
   static="$(mktemp -d)"
   # This folder has only static libraries, so the linker cannot choose shared ones.
   local from; from="$(dirname "$(gcc -print-file-name=libabsl_base.a)")"
@@ -40,6 +42,12 @@ pack() {
     install -m 755 "$bin/${target/://}" "$folder/"
   done
   strip --strip-unneeded "$folder"/*
+  mkdir "$folder/lib"
+  distribution_libraries "$folder/trainrank" | grep -Ev '/lib(stdc\+\+|gcc_s)\.so' | while read -r library; do
+    install -m 644 "$(realpath "$library")" "$folder/lib/${library##*/}"
+    patchelf --force-rpath --set-rpath '$ORIGIN' "$folder/lib/${library##*/}"
+  done
+  patchelf --force-rpath --add-rpath '$ORIGIN/lib' "$folder/trainrank"
   install -m 755 "$here/run.sh" "$folder/"
   tar -C "$static" -czf "$file" traind-gpu
   rm -r "$static"

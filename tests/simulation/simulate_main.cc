@@ -51,8 +51,14 @@ int main(int argc, char** argv) {
   With with = With::kFaults;
   Machines machines = Machines::kAny;
   std::string history_file;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string key = argv[i], value = argv[i + 1];
+  for (int i = 1; i < argc; i += 2) {
+    const std::string key = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (value.empty()) {
+      std::cerr << "simulate: " << key
+                << " is no option, or lacks its value; they stand at the top of " << __FILE__
+                << "\n";
+      return 2;
+    }
     if (key == "--seeds") {
       seeds = std::strtoull(value.c_str(), nullptr, 10);
     } else if (key == "--first") {

@@ -28,8 +28,9 @@ void Append(const MediaBatch& part, MediaBatch& to) {
 
 }  // namespace
 
-MediaLoader::MediaLoader(std::shared_ptr<const MediaSource> source, int threads, bool training)
-    : source_(std::move(source)), training_(training) {
+MediaLoader::MediaLoader(std::shared_ptr<const MediaSource> source, int threads, bool training,
+                         Stage stage)
+    : source_(std::move(source)), training_(training), stage_(std::move(stage)) {
   AddThreadsUpTo(threads);
 }
 
@@ -55,6 +56,11 @@ absl::Status MediaLoader::Load(const Part& part, MediaBatch& out) const {
   request.training = training_;
   request.seed = seed_;
   return source_->Load(request, out);
+}
+
+absl::Status MediaLoader::Staged(absl::Status loaded, MediaBatch& batch) const {
+  batch.staged.reset();
+  return loaded.ok() && stage_ != nullptr ? stage_(batch) : loaded;
 }
 
 void MediaLoader::Run() {
@@ -98,6 +104,7 @@ void MediaLoader::LoadSlice(int slice) {
       if (loaded.ok()) Append(parts_[static_cast<size_t>(i)].batch, next_);
     }
   }
+  loaded = Staged(std::move(loaded), next_);
   const absl::MutexLock lock(&mutex_);
   loaded_ = std::move(loaded);
   loading_ = false;
@@ -139,7 +146,7 @@ absl::StatusOr<const MediaBatch*> MediaLoader::GetBatch(int64_t begin, int64_t c
     RETURN_IF_ERROR(loaded_);
     std::swap(current_, next_);
   } else {
-    RETURN_IF_ERROR(Load(wanted, current_));
+    RETURN_IF_ERROR(Staged(Load(wanted, current_), current_));
   }
   if (threads() == 0) return &current_;
   const int64_t after = begin + count;

@@ -7,6 +7,7 @@
 #include <absl/synchronization/mutex.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -20,9 +21,12 @@ namespace traind {
 // Threads: confined to one. Errors: those of the source.
 class MediaLoader {
  public:
+  // Sets `staged` of a batch that has been loaded. Runs on the thread that loaded the last of it.
+  using Stage = std::function<absl::Status(MediaBatch&)>;
+
   // training: see MediaRequest. threads: 0 loads nothing ahead, for what is a single batch.
   explicit MediaLoader(std::shared_ptr<const MediaSource> source, int threads = 1,
-                       bool training = true);
+                       bool training = true, Stage stage = nullptr);
   ~MediaLoader();
   MediaLoader(const MediaLoader&) = delete;
   MediaLoader& operator=(const MediaLoader&) = delete;
@@ -45,6 +49,7 @@ class MediaLoader {
     }
   };
   absl::Status Load(const Part& part, MediaBatch& out) const;
+  absl::Status Staged(absl::Status loaded, MediaBatch& batch) const;
   void Run();
   // Loads that slice of the part into a batch of its own. All slices loaded: joins them.
   void LoadSlice(int slice);
@@ -58,6 +63,7 @@ class MediaLoader {
 
   const std::shared_ptr<const MediaSource> source_;
   const bool training_;
+  const Stage stage_;
   std::vector<int32_t> rows_;  // changed only while nothing is being loaded
   uint64_t seed_ = 0;
   MediaBatch current_;

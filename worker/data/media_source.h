@@ -5,6 +5,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace traind {
@@ -22,6 +23,8 @@ struct MediaBatch {
   // A target that replaces the table's, such as a mask, in the form that the objective takes.
   std::vector<int64_t> target_shape;
   std::vector<float> target;
+  // What MediaLoader's `stage` made of all this; null: nothing.
+  std::shared_ptr<const void> staged = nullptr;
 };
 
 struct MediaRequest {

@@ -50,8 +50,14 @@ class CudaApi {
   virtual int64_t PeakMemory() const = 0;
   virtual void ResetPeakMemory() const = 0;
 
+  // Returns a copy on the device of a tensor in page-locked memory, made by a stream of its own
+  // while the device still computes what came before. What is given to the current stream from now
+  // on waits for the copy; the host does not.
+  virtual at::Tensor CopyAhead(const at::Tensor& locked) const = 0;
+
   // Records the device work of `body` without running it. body must use the same shapes and
-  // addresses each time and must not wait for the device. Record() itself waits for it.
+  // addresses each time and must not wait for the device. Record() itself waits for it. Other
+  // threads may use the device meanwhile.
   virtual std::unique_ptr<DeviceGraph> Record(const std::function<void()>& body) const = 0;
 
   // Makes NCCL the group's backend for device tensors. `store` is the target of a

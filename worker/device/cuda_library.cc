@@ -1,14 +1,16 @@
 // libtraind_cuda.so: the only code that names CUDA and NCCL classes.
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 
-#include <cstdlib>
 #include <torch/csrc/cuda/nccl.h>
+#include <cstdlib>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -25,7 +27,8 @@ class CudaGraph final : public DeviceGraph {
   explicit CudaGraph(const std::function<void()>& body) {
     c10::cuda::device_synchronize();
     const c10::cuda::CUDAStreamGuard stream(c10::cuda::getStreamFromPool());
-    graph_.capture_begin();
+    // Loader threads lock memory meanwhile, which would end a capture in the strict mode.
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
     try {
       body();
     } catch (...) {
@@ -51,7 +54,12 @@ class CudaGraph final : public DeviceGraph {
 
 class CudaLibrary final : public CudaApi {
  public:
-  int DeviceCount() const override { return at::cuda::device_count(); }
+  int DeviceCount() const override {
+    const int devices = at::cuda::device_count();
+    // Memory is counted from here on, also before the first tensor.
+    if (devices > 0) at::globalContext().lazyInitDevice(at::kCUDA);
+    return devices;
+  }
 
   std::string DeviceName() const override { return at::cuda::getDeviceProperties(0)->name; }
 
@@ -84,6 +92,21 @@ class CudaLibrary final : public CudaApi {
   }
 
   void ResetPeakMemory() const override { c10::cuda::CUDACachingAllocator::resetPeakStats(0); }
+
+  at::Tensor CopyAhead(const at::Tensor& locked) const override {
+    static const c10::cuda::CUDAStream aside = c10::cuda::getStreamFromPool();
+    const c10::cuda::CUDAStream now = c10::cuda::getCurrentCUDAStream();
+    at::Tensor copy;
+    {
+      const c10::cuda::CUDAStreamGuard guard(aside);
+      copy = locked.to(at::kCUDA, /*non_blocking=*/true);
+    }
+    at::cuda::CUDAEvent made;
+    made.record(aside);
+    made.block(now);
+    c10::cuda::CUDACachingAllocator::recordStream(copy.storage().data_ptr(), now);
+    return copy;
+  }
 
   std::unique_ptr<DeviceGraph> Record(const std::function<void()>& body) const override {
     return std::make_unique<CudaGraph>(body);

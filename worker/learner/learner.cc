@@ -14,6 +14,7 @@
 #include "worker/device/process_memory.h"
 #include "worker/learner/learner_impl.h"
 #include "worker/learner/learner_options.h"
+#include "worker/learner/media_inputs.h"
 #include "worker/learner/rows_at_once.h"
 
 namespace traind {
@@ -54,7 +55,9 @@ absl::Status Learner::Impl::Initialize(LearnerData data) {
 
 void Learner::Impl::PlaceData(LearnerData& data) {
   media = data.rows.media;
-  if (media != nullptr) media_loader = std::make_unique<MediaLoader>(media);
+  if (media != nullptr) {
+    media_loader = std::make_unique<MediaLoader>(media, /*threads=*/1, /*training=*/true, Stage());
+  }
   const int64_t count = data.rows.rows;
   const bool on_host = RowsStayOnHost(data);
   const c10::Device place = on_host ? c10::Device(c10::kCPU) : device;
@@ -73,6 +76,11 @@ void Learner::Impl::PlaceData(LearnerData& data) {
   }
   rows.emplace(options.shape, options.horizon, options.cuda, on_host, std::move(data.rows),
                std::move(target));
+}
+
+MediaLoader::Stage Learner::Impl::Stage() const {
+  if (options.cuda == nullptr) return nullptr;
+  return LockMedia;
 }
 
 bool Learner::Impl::RowsStayOnHost(const LearnerData& data) const {

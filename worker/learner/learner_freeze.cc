@@ -76,7 +76,7 @@ absl::StatusOr<Inputs> Learner::Impl::InputsOf(const ResidentRows& from,
     MediaRequest request;
     request.rows = part;
     RETURN_IF_ERROR(media->Load(request, loaded));
-    AttachMedia(loaded, HasTexts(options.shape), device, inputs);
+    AttachMedia(TensorsOf(loaded, HasTexts(options.shape), options.cuda), inputs);
   }
   return inputs;
 }

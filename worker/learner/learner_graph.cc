@@ -17,16 +17,25 @@ constexpr int64_t kStepsBefore = 3;
 
 // A step that is all of an optimizer step, of a learner that trains alone, on rows that are on the
 // device. Blocks that are recomputed put the generator where it stood, which a recording cannot;
-// the sum of class weights differs from step to step.
+// what else differs from step to step on the host is: the sum of class weights, the shares of mixup
+// and cutmix, the lengths of texts, the rows that a fixed body has not seen.
 bool Learner::Impl::MayRecord(const StepInput& input) const {
   return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
-         media == nullptr && !rows->on_host() && row_weights.empty() && !graph_failed &&
-         !recompute && model->MayBeRecorded() && input.last && !gradient_began && input.rows > 0 &&
+         !HasTexts(options.shape) && !rows->on_host() && row_weights.empty() &&
+         options.mixup == 0 && options.cutmix == 0 && !frozen && !graph_failed && !recompute &&
+         model->MayBeRecorded() && input.last && !gradient_began && input.rows > 0 &&
          input.rows == input.gang_rows;
+}
+
+int64_t Learner::steps_before_pace() const {
+  StepInput whole;
+  whole.rows = whole.gang_rows = 1;
+  return impl_->MayRecord(whole) ? kStepsBefore + 1 : 1;
 }
 
 void Learner::Impl::DropGraph() {
   graph.reset();
+  graph_media = {};
   graph_rows = steps_alike = 0;
 }
 
@@ -40,15 +49,21 @@ absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
   if (graph == nullptr && ++steps_alike <= kStepsBefore) return false;
   const at::NoGradGuard no_gradients;
   const at::Tensor index = order.narrow(0, input.begin, input.rows);
+  MediaTensors of_rows;
+  if (media_loader != nullptr) {
+    ASSIGN_OR_RETURN(of_rows, NextMedia(input));
+  }
   if (graph == nullptr) {
     graph_index = index.clone();
+    if (of_rows.image.defined()) graph_media.image = of_rows.image.clone();
+    if (of_rows.target.defined()) graph_media.target = of_rows.target.clone();
     graph_rate = at::empty({}, parameters.flat().options());
     optimizer->SetRateTensor(graph_rate);
     try {
       absl::Status taken;
       graph = options.cuda->Record([&] {
         const at::AutoGradMode with_gradients(true);
-        taken = AutogradStep(input, graph_index);
+        taken = AutogradStep(input, graph_index, graph_media);
       });
       RETURN_IF_ERROR(taken);
     } catch (const c10::Error&) {
@@ -60,6 +75,8 @@ absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
     if (graph == nullptr) return false;
   }
   graph_index.copy_(index);
+  if (graph_media.image.defined()) graph_media.image.copy_(of_rows.image);
+  if (graph_media.target.defined()) graph_media.target.copy_(of_rows.target);
   graph_rate.fill_(input.learning_rate);
   graph->Launch();
   ++graph_launches;

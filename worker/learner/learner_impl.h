@@ -17,6 +17,7 @@
 #include "worker/learner/body_features.h"
 #include "worker/learner/learner.h"
 #include "worker/learner/loss_scaler.h"
+#include "worker/learner/media_inputs.h"
 #include "worker/learner/optimizer.h"
 #include "worker/learner/resident_rows.h"
 #include "worker/model/handwritten/handwritten_backward.h"
@@ -69,7 +70,9 @@ struct Learner::Impl {
   int64_t graph_rows = 0, steps_alike = 0;
   bool graph_failed = false;
   int64_t graph_launches = 0;
-  at::Tensor graph_index, graph_rate;  // the inputs that change from step to step
+  // The inputs that change from step to step.
+  at::Tensor graph_index, graph_rate;
+  MediaTensors graph_media;
 
   at::Tensor loss_sum;  // [] float64
   double host_loss_sum = 0, loss_weight = 0;
@@ -85,7 +88,11 @@ struct Learner::Impl {
   bool SetRecompute(bool on);
   HandwrittenSetup Setup();
   absl::Status CheckClasses(absl::Span<const int32_t> index) const;
-  absl::StatusOr<ResidentRows::Batch> BatchOf(const StepInput& input, const at::Tensor& index);
+  // What the media loader does with a batch on its own threads.
+  MediaLoader::Stage Stage() const;
+  absl::StatusOr<MediaTensors> NextMedia(const StepInput& input);
+  ResidentRows::Batch BatchOf(const StepInput& input, const at::Tensor& index,
+                              const MediaTensors& of_rows);
   at::Tensor LossOf(const StepInput& input, const ResidentRows::Batch& batch,
                     const at::Tensor& body, double& weight);
   std::vector<OptimizerPart> OptimizerParts() const;
@@ -101,7 +108,8 @@ struct Learner::Impl {
   absl::Status ScoreFeatures(Weights which, absl::Span<const int32_t> rows, float* out);
   absl::Status Step(const StepInput& input);
   absl::Status OperatorStep(const StepInput& input);
-  absl::Status AutogradStep(const StepInput& input, const at::Tensor& index);
+  absl::Status AutogradStep(const StepInput& input, const at::Tensor& index,
+                            const MediaTensors& of_rows);
   bool MayRecord(const StepInput& input) const;
   absl::StatusOr<bool> GraphStep(const StepInput& input);
   void DropGraph();

@@ -90,7 +90,7 @@ std::unique_ptr<MediaLoader> Learner::Impl::LoadAhead(
   if (source == nullptr) return nullptr;
   const bool several = static_cast<int64_t>(order.size()) > rows_at_once;
   const int threads = !several ? 0 : media_loader == nullptr ? 1 : media_loader->threads();
-  auto ahead = std::make_unique<MediaLoader>(source, threads, /*training=*/false);
+  auto ahead = std::make_unique<MediaLoader>(source, threads, /*training=*/false, Stage());
   ahead->SetOrder(std::move(order), /*seed=*/0);
   return ahead;
 }
@@ -99,7 +99,7 @@ absl::Status Learner::Impl::AttachNext(MediaLoader* ahead, int64_t begin, int64_
                                        Inputs& inputs) const {
   if (ahead == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const MediaBatch* const loaded, ahead->GetBatch(begin, count));
-  AttachMedia(*loaded, HasTexts(options.shape), device, inputs);
+  AttachMedia(TensorsOf(*loaded, HasTexts(options.shape), options.cuda), inputs);
   return absl::OkStatus();
 }
 

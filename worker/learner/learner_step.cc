@@ -19,20 +19,22 @@
 
 namespace traind {
 
-absl::StatusOr<ResidentRows::Batch> Learner::Impl::BatchOf(const StepInput& input,
-                                                           const at::Tensor& index) {
+absl::StatusOr<MediaTensors> Learner::Impl::NextMedia(const StepInput& input) {
+  const auto started = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(const MediaBatch* const loaded, media_loader->GetBatch(input.begin, input.rows));
+  MediaTensors tensors = TensorsOf(*loaded, HasTexts(options.shape), options.cuda);
+  gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return tensors;
+}
+
+ResidentRows::Batch Learner::Impl::BatchOf(const StepInput& input, const at::Tensor& index,
+                                           const MediaTensors& of_rows) {
   const auto started = std::chrono::steady_clock::now();
   ResidentRows::Batch batch = rows->Gather(index);
   batch.inputs.dropout_seed = input.dropout_seed;
   batch.inputs.fixed_below = fixed_below;
-  if (media_loader != nullptr && !frozen) {
-    ASSIGN_OR_RETURN(const MediaBatch* const loaded,
-                     media_loader->GetBatch(input.begin, input.rows));
-    AttachMedia(*loaded, HasTexts(options.shape), device, batch.inputs);
-    if (!loaded->target_shape.empty()) {
-      batch.target = TensorOf(loaded->target, loaded->target_shape, device);
-    }
-  }
+  AttachMedia(of_rows, batch.inputs);
+  if (of_rows.target.defined()) batch.target = of_rows.target;
   gather_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return batch;
 }
@@ -158,14 +160,21 @@ absl::Status Learner::Impl::OperatorStep(const StepInput& input) {
   // A recorded step reads it, as it differs from step to step.
   if (ema_share.defined()) ema_share.fill_(1 - EmaDecay());
   ASSIGN_OR_RETURN(const bool launched, GraphStep(input));
-  if (!launched) RETURN_IF_ERROR(AutogradStep(input, order.narrow(0, input.begin, input.rows)));
+  if (!launched) {
+    MediaTensors of_rows;
+    if (media_loader != nullptr && !frozen) {
+      ASSIGN_OR_RETURN(of_rows, NextMedia(input));
+    }
+    RETURN_IF_ERROR(AutogradStep(input, order.narrow(0, input.begin, input.rows), of_rows));
+  }
   gradient_began = !input.last;
   return absl::OkStatus();
 }
 
 // index: [rows] int32, the rows of the step.
-absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index) {
-  ASSIGN_OR_RETURN(const ResidentRows::Batch batch, BatchOf(input, index));
+absl::Status Learner::Impl::AutogradStep(const StepInput& input, const at::Tensor& index,
+                                         const MediaTensors& of_rows) {
+  const ResidentRows::Batch batch = BatchOf(input, index, of_rows);
   at::Tensor body;  // of a fixed one
   if (frozen) {
     const auto part =

@@ -32,7 +32,7 @@ absl::Status Learner::Impl::PredictVolume(Weights which, const VolumeSource& sou
       source.LoadPatches(
           row, begins.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), loaded);
       Inputs inputs;
-      AttachMedia(loaded, /*texts=*/false, device, inputs);
+      AttachMedia(TensorsOf(loaded, /*texts=*/false, options.cuda), inputs);
       Score(which, inputs, out.data() + begin * answer);
       return absl::OkStatus();
     };

@@ -15,11 +15,13 @@
 namespace traind {
 namespace {
 
-// A timing: a step that warms up, then so many that count; short ones vary more, and
-// cost little.
+// A timing: steps that warm up, one or those before one is recorded, then so many that count; short
+// ones vary more, and cost little.
 constexpr int kTimedShort = 5, kTimedLong = 2, kTimedInPart = 1;
 constexpr double kLongStep = 0.02;  // seconds
-constexpr int StepsOfTimings(int timed) { return 2 * (1 + timed); }
+int64_t StepsOfTimings(const Learner& learner, int timed) {
+  return 2 * (learner.steps_before_pace() + timed);
+}
 // Below this a step is dispatch, not arithmetic, and casts only add to it.
 constexpr double kLeastFlops = 1e8;
 // A slow core, and a slow GPU, compute at least as fast as this; it serves a guess before the first
@@ -53,7 +55,10 @@ double StepFlops(const PrecisionRequest& request, const Learner& learner) {
 // the first one.
 bool HasTimeForProbe(const PrecisionRequest& request, const Learner& learner) {
   if (static_cast<int64_t>(request.training_rows.size()) < request.batch) return false;
-  if (request.planned_steps * kMostOfTime < StepsOfTimings(kTimedLong)) return false;
+  if (request.planned_steps * kMostOfTime <
+      static_cast<double>(StepsOfTimings(learner, kTimedLong))) {
+    return false;
+  }
   const double first_s =
       2 * StepFlops(request, learner) / (OnGpu(request) ? kGpuFlopsPerSecond : kFlopsPerSecond);
   return absl::Seconds(first_s) < request.remaining * kMostOfTime;
@@ -75,11 +80,12 @@ absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int64_t rows, i
 
 // How many steps of each kind are timed, where one takes so long and is that share of a whole one;
 // 0: none, for want of time.
-int StepsWorthTiming(const PrecisionRequest& request, double step_s, double share) {
+int StepsWorthTiming(const PrecisionRequest& request, const Learner& learner, double step_s,
+                     double share) {
   for (const int timed : {kTimedShort, kTimedLong, kTimedInPart}) {
     if (timed == kTimedShort && step_s > kLongStep) continue;
     if (timed == kTimedInPart && share == 1) continue;
-    const int steps = StepsOfTimings(timed);
+    const auto steps = static_cast<double>(StepsOfTimings(learner, timed));
     if (steps * share <= request.planned_steps * kMostOfTime &&
         absl::Seconds(steps * step_s) <= request.remaining * kMostOfTime) {
       return timed;
@@ -109,7 +115,9 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
   RETURN_IF_ERROR(learner.SetOrder(request.training_rows.first(static_cast<size_t>(rows))));
   ASSIGN_OR_RETURN(const double first_s, time_step());
   int64_t in_part =
-      parts && rows / kParts >= kLeastRows && StepsWorthTiming(request, first_s, 1) == 0 ? 1 : 0;
+      parts && rows / kParts >= kLeastRows && StepsWorthTiming(request, learner, first_s, 1) == 0
+          ? 1
+          : 0;
   RETURN_IF_ERROR(gang.ShareNumber(in_part));
   if (in_part != 0) {
     rows /= kParts;
@@ -117,15 +125,24 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
   }
   std::vector<double> before(1), after;
   ASSIGN_OR_RETURN(before[0], time_step());
-  int64_t timed = StepsWorthTiming(request, before[0], in_part != 0 ? 1.0 / kParts : 1);
+  int64_t timed = StepsWorthTiming(request, learner, before[0], in_part != 0 ? 1.0 / kParts : 1);
   RETURN_IF_ERROR(gang.ShareNumber(timed));
+  // Two have been taken.
+  const auto warm_up = [&](int64_t taken) -> absl::Status {
+    for (; taken < learner.steps_before_pace(); ++taken) RETURN_IF_ERROR(time_step().status());
+    return absl::OkStatus();
+  };
   if (timed > 0) {
+    if (learner.steps_before_pace() > 2) {
+      RETURN_IF_ERROR(warm_up(2));
+      before.clear();
+    }
     while (static_cast<int64_t>(before.size()) < timed) {
       ASSIGN_OR_RETURN(const double step_s, time_step());
       before.push_back(step_s);
     }
     RETURN_IF_ERROR(change());
-    RETURN_IF_ERROR(time_step().status());
+    RETURN_IF_ERROR(warm_up(0));
     while (static_cast<int64_t>(after.size()) < timed) {
       ASSIGN_OR_RETURN(const double step_s, time_step());
       after.push_back(step_s);
@@ -191,6 +208,12 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
   if (probe == 0) return supported;
   return Probe(request, OnGpu(request) ? supported : Precision::kBf16, supported, learner, gang,
                sink);
+}
+
+SpeedPaths PathsWorthTheirStart(SpeedPaths paths, absl::Duration left) {
+  constexpr absl::Duration kTrialsPay = absl::Minutes(10);
+  paths.cudnn_benchmark = paths.cudnn_benchmark && left >= kTrialsPay;
+  return paths;
 }
 
 bool IsWorthHalf(absl::Duration in_full, absl::Duration left) {

@@ -48,6 +48,10 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
 absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Learner& learner,
                                   Gang& gang, EventSink& sink);
 
+// The paths that pay where so much time is left: cuDNN tries its algorithms for seconds for each
+// network, shape and precision, in which the GPU is idle.
+SpeedPaths PathsWorthTheirStart(SpeedPaths paths, absl::Duration left);
+
 // Whether validating once more, in half precision, may pay off. in_full: the time that it took in
 // float32; left: until training must stop.
 bool IsWorthHalf(absl::Duration in_full, absl::Duration left);

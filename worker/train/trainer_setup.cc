@@ -150,7 +150,7 @@ absl::Status Trainer::CreateLearner() {
   options.decay_norms = spec_.decay_norms;
   options.mixup = spec_.mixup;
   options.cutmix = spec_.cutmix;
-  options.paths = spec_.paths;
+  options.paths = PathsWorthTheirStart(spec_.paths, orders_.stop_at - clock_.MonotonicNow());
   options.seed = StreamSeed(spec_.seed, Stream::kWeights, static_cast<uint64_t>(train_.fold));
   options.cuda = cuda_;
   options.group = group_.get();

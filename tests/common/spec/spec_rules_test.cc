@@ -531,7 +531,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("gradient_norm":false,"inference_precision":"","keep_best":0,"layer_decay":1,"learning_rate":0,)"
       R"("loss":{"class_weights":"none","huber_delta":1,"kind":"","label_smoothing":0,)"
       R"("weights":[]},"optimizer":{"alpha":0.99,"beta1":0.9,"beta2":0.999,"eps":1e-08,)"
-      R"("kind":"adamw","nesterov":false},"paths":{"cuda_graph":false,)"
+      R"("kind":"adamw","nesterov":false},"paths":{"cuda_graph":true,)"
       R"("cudnn_benchmark":true,"fused_optimizer":true,"handwritten_backward":true,)"
       R"("handwritten_forward":true},)"
       R"("patience":5,)"

@@ -57,6 +57,25 @@ TEST(MediaLoaderTest, RowsToBePredictedAreLoadedAheadAsTheyAre) {
   EXPECT_EQ(source->augmented, 1);
 }
 
+TEST(MediaLoaderTest, EachWholeBatchIsStagedOnceAndAStageMayFail) {
+  for (const int threads : {0, 1, 3}) {
+    MediaLoader loader(std::make_shared<NumberSource>(), threads, /*training=*/true,
+                       [](MediaBatch& batch) -> absl::Status {
+                         if (batch.tokens[0] == 2) return absl::ResourceExhaustedError("no memory");
+                         EXPECT_EQ(batch.staged, nullptr);
+                         batch.staged = std::make_shared<const size_t>(batch.ends.size());
+                         return absl::OkStatus();
+                       });
+    loader.SetOrder({6, 5, 4, 3, 2, 1}, 7);
+    for (const int64_t begin : {0, 2}) {
+      const auto batch = loader.GetBatch(begin, 2);
+      ASSERT_TRUE(batch.ok());
+      EXPECT_EQ(*static_cast<const size_t*>((*batch)->staged.get()), 2);
+    }
+    EXPECT_TRUE(absl::IsResourceExhausted(loader.GetBatch(4, 2).status()));
+  }
+}
+
 TEST(MediaLoaderTest, WithoutThreadsNothingIsLoadedAhead) {
   auto source = std::make_shared<NumberSource>();
   MediaLoader loader(source, 0, /*training=*/false);

@@ -146,6 +146,8 @@ class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
     options.optimizer.kind =
         OptimizerKind::kSgd;  // Adam makes rounding errors as large as gradients
     options.precision = precision;
+    options.paths.cuda_graph = recorded_;
+    options.mixup = mixup_;
     options.seed = 3;
     options.cuda = autograd ? nullptr : cuda_;
     if (!autograd) options.rows_on_host = rows_on_host_;
@@ -183,7 +185,8 @@ class NetworksTest : public testing::TestWithParam<std::tuple<bool, Network>> {
   }
 
   const CudaApi* cuda_ = nullptr;
-  bool rows_on_host_ = false;
+  bool rows_on_host_ = false, recorded_ = false;
+  double mixup_ = 0;
 };
 
 // The largest difference, as a share of the largest number.
@@ -235,6 +238,38 @@ TEST_P(NetworksTest, RowsInTheHostsMemoryAreTheSame) {
   const auto a = on_device->Save(), b = on_host->Save();
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_LT(Distance(b->slots.at(kWeightsSlot), a->slots.at(kWeightsSlot)), 1e-4);
+}
+
+// The first steps, whose kernels are being chosen, are not recorded; texts have no fixed shape.
+TEST_P(NetworksTest, RecordedStepsAreTheSame) {
+  constexpr int64_t kSteps = 10, kBefore = 3;
+  const auto wanted = NewLearner();
+  recorded_ = true;
+  const auto recorded = NewLearner();
+  ASSERT_TRUE(wanted && recorded);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    ASSERT_TRUE(Step(*wanted, step).ok());
+    const absl::Status stepped = Step(*recorded, step);
+    ASSERT_TRUE(stepped.ok()) << stepped;
+    const double loss = wanted->ConsumeLoss()->mean();
+    EXPECT_NEAR(recorded->ConsumeLoss()->mean(), loss, 1e-3 * loss) << "step " << step;
+  }
+  const bool may = OnGpu() && network().tokens == 0;
+  EXPECT_EQ(recorded->graph_launches(), may ? kSteps - kBefore : 0);
+  EXPECT_EQ(recorded->steps_before_pace(), may ? kBefore + 1 : 1);
+  const auto a = wanted->Save(), b = recorded->Save();
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_LT(Distance(b->slots.at(kWeightsSlot), a->slots.at(kWeightsSlot)), 1e-3);
+}
+
+TEST_P(NetworksTest, StepsThatMixRowsAreNotRecorded) {
+  if (network().image.size() == 4 || network().tokens > 0) return;  // they are never mixed
+  recorded_ = true;
+  mixup_ = 0.4;
+  const auto learner = NewLearner();
+  ASSERT_TRUE(learner);
+  for (int64_t step = 0; step < 6; ++step) ASSERT_TRUE(Step(*learner, step).ok());
+  EXPECT_EQ(learner->graph_launches(), 0);
 }
 
 TEST_P(NetworksTest, HalfPrecisionStaysNear) {

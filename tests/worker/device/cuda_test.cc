@@ -105,7 +105,7 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
         SpeedPaths paths;
         paths.cuda_graph = graph;
         // A graph must draw the same random numbers as the plain path.
-        const double dropout = std::string(architecture) == "lstm" ? 0 : 0.2;
+        const double dropout = 0.2;
         learners[graph] = NewLearner(*cuda, true, precision, architecture, paths, dropout);
       }
       for (int64_t step = 0; step < 16; ++step) {

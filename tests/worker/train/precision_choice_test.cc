@@ -121,6 +121,15 @@ TEST_F(PrecisionChoiceTest, OnAGpuWithoutTimeForThemItsHalfPrecisionIsTaken) {
   EXPECT_LE(taken_.size(), 3u);
 }
 
+TEST(PathsTest, AlgorithmsAreTriedOnlyWhereThereIsTimeForThem) {
+  SpeedPaths wanted;
+  EXPECT_TRUE(PathsWorthTheirStart(wanted, absl::InfiniteDuration()).cudnn_benchmark);
+  EXPECT_TRUE(PathsWorthTheirStart(wanted, absl::Minutes(10)).cudnn_benchmark);
+  EXPECT_FALSE(PathsWorthTheirStart(wanted, absl::Minutes(9)).cudnn_benchmark);
+  wanted.cudnn_benchmark = false;
+  EXPECT_FALSE(PathsWorthTheirStart(wanted, absl::InfiniteDuration()).cudnn_benchmark);
+}
+
 TEST(AnswersInHalfTest, WhatSavesTimeAndCostsNoScoreIsTaken) {
   const auto will_do = [](const char* metric, double full, double half, double gain, int64_t rows) {
     const absl::Duration time = absl::Seconds(1);

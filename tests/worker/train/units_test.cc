@@ -211,7 +211,7 @@ TEST(TrainingSpecTest, SchedulesGangsAndMemoryAreRead) {
       R"("accumulation":4,"shuffle":false,"checkpoint_epochs":2,"keep_best":3,)"
       R"("collective":"gloo","rendezvous":{"host":"10.0.0.1","port":4000,"timeout":"90s"},)"
       R"("recompute":"off","paths":{"fused_optimizer":false,"handwritten_backward":false,)"
-      R"("cuda_graph":true,"cudnn_benchmark":false},"gradient_norm":true}})");
+      R"("cuda_graph":false,"cudnn_benchmark":false},"gradient_norm":true}})");
   ASSERT_TRUE(spec.ok()) << spec.status().ToString();
   EXPECT_EQ(spec->schedule.kind, "step");
   EXPECT_EQ(spec->schedule.period, 3);
@@ -228,7 +228,7 @@ TEST(TrainingSpecTest, SchedulesGangsAndMemoryAreRead) {
   EXPECT_EQ(spec->rendezvous.timeout, absl::Seconds(90));
   EXPECT_EQ(spec->recompute, false);
   EXPECT_FALSE(spec->paths.fused_optimizer);
-  EXPECT_TRUE(spec->paths.cuda_graph);
+  EXPECT_FALSE(spec->paths.cuda_graph);
   EXPECT_FALSE(spec->paths.cudnn_benchmark);
   EXPECT_FALSE(spec->paths.handwritten_backward);
   EXPECT_TRUE(spec->paths.handwritten_forward);

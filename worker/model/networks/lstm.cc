@@ -4,6 +4,7 @@
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/zeros.h>
 #include <absl/strings/str_cat.h>
+#include <c10/util/Exception.h>
 
 #include <cmath>
 #include <tuple>
@@ -14,6 +15,10 @@
 
 namespace traind {
 namespace {
+
+class Silent final : public c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
 
 class Lstm final : public Model {
  public:
@@ -35,9 +40,6 @@ class Lstm final : public Model {
     head_ = DeclareLinear("head", hidden_, shape.outputs, parameters);
   }
 
-  // cuDNN's dropout between layers cannot be recorded.
-  bool MayBeRecorded() const override { return layers_.size() < 2 || dropout_ == 0; }
-
   at::Tensor Forward(const std::vector<at::Tensor>& weights, const Inputs& inputs,
                      bool training) const override {
     at::Tensor x = columns_.Sequence(weights, inputs).transpose(0, 1).contiguous();
@@ -45,6 +47,9 @@ class Lstm final : public Model {
       if (k > 0 && training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed + k);
       const Layer& layer = layers_[k];
       const at::Tensor start = at::zeros({1, x.size(1), hidden_}, x.options());
+      // At each call cuDNN says that it copies the weights, which lie among the network's others.
+      static c10::WarningHandler* const silent = new Silent;
+      const c10::WarningUtils::WarningHandlerGuard quiet(silent);
       // One layer per call, because the dropout between layers is our own.
       x = std::get<0>(at::lstm(x, {start, start},
                                {weights[layer.weight_ih], weights[layer.weight_hh],

@@ -107,6 +107,9 @@ class Script final : public Model {
                                                         const ModelShape& shape,
                                                         Parameters& parameters);
 
+  // It may do what it likes on the host.
+  bool MayBeRecorded() const override { return false; }
+
   void Start(const Parameters& parameters) const override {
     const at::NoGradGuard no_gradients;
     for (const auto& [weight, value] : initial_) parameters[weight].copy_(value);
