@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the corpus files that are not text: SentencePiece models and weights with a map.
+"""Writes the corpus files that are not text: SentencePiece models, weights with a map, and packed tables.
 
     tests/fuzz/make_corpus.py        beside this file, in corpus/
 """
+import gzip
+import io
 import json
 import pathlib
 import struct
+import zipfile
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
@@ -68,6 +71,15 @@ def safetensors(tensors):
     return struct.pack("<Q", len(encoded)) + encoded + data
 
 
+def archive(members, method=zipfile.ZIP_DEFLATED):
+    """A ZIP archive with the bytes of each name; its times are always the same."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as packed:
+        for name, content in members.items():
+            packed.writestr(zipfile.ZipInfo(name), content, compress_type=method)
+    return out.getvalue()
+
+
 def write(name, content):
     path = CORPUS / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,3 +96,14 @@ write("weight_map/rows",
       b"layers.12.*: skip\noutput.weight: a^T, b\n--\n" +
       safetensors({"block.0.w": [6, 2], "block.0.b": [4], "table": [5, 2], "a": [4, 1], "b": [1, 4]}))
 write("weight_map/names", b"\n--\n" + safetensors({"layers.0.weight": [4, 2], "output.weight": [2, 4]}))
+
+TABLE = b"id,size,town,y\n1,2.5,Paris,a\n2,3.5,Rome,b\n3,,Paris,a\n,,,\n,,,\n"
+write("packed_table/plain.csv", TABLE)
+write("packed_table/german.csv", "ort;preis\nK\u00f6ln;1,5 \u20ac\n".encode("cp1252"))
+write("packed_table/damaged.csv", "ort,preis\nZ\u00fcrich,1\nGen\u00e8ve,2\nK".encode() + b"\xf6ln,3\n")
+write("packed_table/utf16.csv", "a,b\n1,\U0001f600\n".encode("utf-16"))
+write("packed_table/table.csv.gz", gzip.compress(TABLE, mtime=0))
+write("packed_table/two.csv.gz", gzip.compress(TABLE[:20], mtime=0) + gzip.compress(TABLE[20:], mtime=0) + bytes(8))
+write("packed_table/table.zip", archive({"__MACOSX/._table.csv": b"x", "folder/": b"", "folder/table.csv": TABLE}))
+write("packed_table/stored.zip", archive({"table.tsv": TABLE.replace(b",", b"\t")}, zipfile.ZIP_STORED))
+write("packed_table/many.zip", archive({"train.csv": TABLE, "test.csv": TABLE}))
