@@ -8,6 +8,7 @@
 #include <absl/time/time.h>
 
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace traind {
@@ -22,9 +23,14 @@ class SubmitRate {
   // jobs_per_s: of each owner; 0: there is no limit.
   explicit SubmitRate(double jobs_per_s);
 
-  // ResourceExhausted: the owner has submitted too many; it names the limit and says when the same
-  // call will be taken. A time before that of an earlier call counts as that one's.
-  absl::Status Take(const std::string& owner, int jobs, absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // jobs: of each owner of one call, which is taken for all or for none. ResourceExhausted: an
+  // owner has submitted too many; it names the limit and says when the same call will be taken. A
+  // time before that of an earlier call counts as that one's.
+  absl::Status Take(const std::map<std::string, int>& jobs, absl::Time now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Take(const std::string& owner, int jobs, absl::Time now) {
+    return Take({{owner, jobs}}, now);
+  }
 
   // Owners whose buckets are not known to be full.
   size_t owners() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -34,6 +40,8 @@ class SubmitRate {
     double jobs = 0;  // that may be submitted; below 0: owed
     absl::Time at;    // when that was so
   };
+  // The owner's bucket as it is now.
+  Bucket& BucketOf(const std::string& owner, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fill(Bucket& bucket, absl::Time now) const;
   static constexpr size_t kLeastForgotten = 1024;
   // Forgets buckets that are full, which are as new ones.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,14 +40,13 @@ void TrainingCalls::SubmitBatch(const Caller& caller, const v1::SubmitBatchReque
 void TrainingCalls::CheckBatch(const Caller& caller, const v1::SubmitBatchRequest& request,
                                v1::SubmitBatchReply* reply, const Done& done) {
   const std::vector<std::optional<KnownRequest>> repeated = FindRepeatedOf(caller, request);
-  std::map<absl::string_view, int> by_owner;
+  std::map<std::string, int> by_owner;
   for (int i = 0; i < request.submits_size(); ++i) {
     if (repeated[i]) continue;  // it is answered whatever the rate is
-    ++by_owner[caller.known() ? absl::string_view() : request.submits(i).owner()];
+    ++by_owner[CountedOwner(caller, request.submits(i).owner())];
   }
-  for (const auto& [owner, count] : by_owner) {
-    const absl::Status many = CountSubmits(caller, std::string(owner), count);
-    if (!many.ok()) return done(many);
+  if (const absl::Status many = submit_rate_.Take(by_owner, loop_->Now()); !many.ok()) {
+    return done(many);
   }
   reply->mutable_outcomes()->Reserve(request.submits_size());
   for (int i = 0; i < request.submits_size(); ++i) reply->add_outcomes();

@@ -98,7 +98,7 @@ void TrainingCalls::Predict(const Caller& caller, const v1::PredictRequest& requ
     *reply->mutable_job() = Describe(*known);
     return done(absl::OkStatus());
   }
-  if (const absl::Status many = CountSubmits(caller, "", 1); !many.ok()) return done(many);
+  if (const absl::Status many = CountSubmit(caller, ""); !many.ok()) return done(many);
   SubmitSpec(spec, std::move(asked), reply, std::move(done));
 }
 

@@ -51,9 +51,13 @@ absl::StatusOr<std::string> TrainingCalls::OwnerOf(const Caller& caller, const s
                    "' is no name: letters, digits, - _ and ., at most ", kMaxOwner));
 }
 
-absl::Status TrainingCalls::CountSubmits(const Caller& caller, const std::string& owner, int jobs) {
+std::string TrainingCalls::CountedOwner(const Caller& caller, const std::string& owner) {
   const std::string& named = caller.known() ? caller.name : owner;
-  return submit_rate_.Take(named.empty() ? kOwner : named.substr(0, kMaxOwner), jobs, loop_->Now());
+  return named.empty() ? kOwner : named.substr(0, kMaxOwner);
+}
+
+absl::Status TrainingCalls::CountSubmit(const Caller& caller, const std::string& owner) {
+  return submit_rate_.Take(CountedOwner(caller, owner), 1, loop_->Now());
 }
 
 absl::StatusOr<v1::JobSpec> TrainingCalls::WithSource(const v1::JobSpec& spec) const {
@@ -205,7 +209,7 @@ void TrainingCalls::Submit(const Caller& caller, const v1::SubmitRequest& reques
     *reply->mutable_job() = Describe(*known);
     return done(absl::OkStatus());
   }
-  if (const absl::Status many = CountSubmits(caller, request.owner(), 1); !many.ok()) {
+  if (const absl::Status many = CountSubmit(caller, request.owner()); !many.ok()) {
     return done(many);
   }
   auto spec = Completed(request.spec(), asked->owner);

@@ -153,10 +153,12 @@ class TrainingCalls {
   struct AskedSpec {
     std::string sha256, json;
   };
-  // Counts Jobs that a call submits against the caller's rate; of a caller that nobody knows,
-  // against that of the owner whom it names. ResourceExhausted: these are too many now.
-  // What was submitted before is answered without it.
-  absl::Status CountSubmits(const Caller& caller, const std::string& owner, int jobs);
+  // Against whose rate a Job counts: the caller's; of a caller that nobody knows, that of the owner
+  // whom it names.
+  static std::string CountedOwner(const Caller& caller, const std::string& owner);
+  // Counts a Job that a call submits. ResourceExhausted: it is too many now. What was submitted
+  // before is answered without it.
+  absl::Status CountSubmit(const Caller& caller, const std::string& owner);
   // What a request asks for, with the owner that it means. spec_json: SpecToJson of its spec.
   static absl::StatusOr<Asked> AskedBy(const Caller& caller, const v1::SubmitRequest& request,
                                        const std::string& spec_json);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace traind {
 namespace {
 
@@ -27,6 +30,31 @@ TEST(SubmitRateTest, OneOwnerDoesNotTakeFromAnother) {
   EXPECT_EQ(rate.Take("ann", 60, kStart), absl::OkStatus());
   EXPECT_TRUE(absl::IsResourceExhausted(rate.Take("ann", 1, kStart)));
   EXPECT_EQ(rate.Take("bob", 60, kStart), absl::OkStatus());
+}
+
+TEST(SubmitRateTest, ACallOfSeveralOwnersIsTakenForAllOrForNone) {
+  SubmitRate rate(1);  // a bucket holds 60
+  EXPECT_EQ(rate.Take("bob", 30, kStart), absl::OkStatus());
+  EXPECT_EQ(rate.Take("zoe", 50, kStart), absl::OkStatus());
+  const absl::Status refused = rate.Take({{"ann", 60}, {"zoe", 40}, {"zoo", 60}}, kStart);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(refused.message(), HasSubstr("zoe"));
+  EXPECT_EQ(rate.Take({{"ann", 60}, {"bob", 30}, {"zoe", 10}}, kStart), absl::OkStatus());
+  for (const char* owner : {"ann", "bob", "zoe"}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(rate.Take(owner, 1, kStart))) << owner;
+  }
+}
+
+TEST(SubmitRateTest, ACallOfSeveralOwnersIsTakenWhenTheLastOfThemMay) {
+  SubmitRate rate(1);
+  for (const char* owner : {"ann", "bob", "zoe"}) {
+    EXPECT_EQ(rate.Take(owner, 60, kStart), absl::OkStatus());
+  }
+  const std::map<std::string, int> jobs = {{"ann", 10}, {"bob", 30}, {"zoe", 20}};
+  EXPECT_THAT(rate.Take(jobs, kStart).message(), HasSubstr("bob"));
+  EXPECT_THAT(rate.Take(jobs, kStart).message(), HasSubstr("these 30 may come in 30s"));
+  EXPECT_TRUE(absl::IsResourceExhausted(rate.Take(jobs, kStart + absl::Seconds(29))));
+  EXPECT_EQ(rate.Take(jobs, kStart + absl::Seconds(30)), absl::OkStatus());
 }
 
 TEST(SubmitRateTest, ARefusalNamesTheLimitAndTheTimeAtWhichTheCallIsTaken) {

@@ -147,6 +147,41 @@ TEST(SubmitRateOfCallsTest, AnOwnerWhoSubmitsTooMuchIsToldWhenToTryAgainAndOther
             grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST(SubmitRateOfCallsTest, ABatchThatIsRefusedForOneOwnerTakesNothingFromTheOthers) {
+  RpcHouse house({}, /*submits_per_s=*/1.0 / 3600);  // one at once
+  v1::SubmitBatchRequest request;
+  for (const char* owner : {"ann", "zoe"}) {
+    v1::SubmitRequest* submit = request.add_submits();
+    *submit = RequestOf(house.GoodSpec("a"));
+    submit->set_owner(owner);
+  }
+  v1::SubmitBatchRequest of_zoe;
+  *of_zoe.add_submits() = request.submits(1);
+  v1::SubmitBatchReply reply;
+  ASSERT_TRUE(Send(house, of_zoe, &reply).ok());
+  const grpc::Status refused = Send(house, request, &reply);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("submit-rate: zoe"));
+  request.mutable_submits()->DeleteSubrange(1, 1);
+  const grpc::Status of_ann = Send(house, request, &reply);
+  EXPECT_TRUE(of_ann.ok()) << of_ann.error_message();
+}
+
+TEST(SubmitRateOfCallsTest, AnOwnerWhoIsNamedAndOneWhoIsNotMayBeTheSame) {
+  RpcHouse house({}, /*submits_per_s=*/1.0 / 30);  // two at once
+  v1::SubmitBatchRequest request;
+  for (const char* owner : {"", "local", ""}) {
+    v1::SubmitRequest* submit = request.add_submits();
+    *submit = RequestOf(house.GoodSpec("a"));
+    submit->set_owner(owner);
+  }
+  v1::SubmitBatchReply reply;
+  ASSERT_TRUE(Send(house, request, &reply).ok());  // a full bucket gives more than it holds
+  *request.mutable_submits() = {};
+  *request.add_submits() = RequestOf(house.GoodSpec("b"));
+  EXPECT_EQ(Send(house, request, &reply).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST(SubmitRateOfCallsTest, WhatWasSubmittedBeforeIsAnsweredWhateverTheRateIs) {
   RpcHouse house({}, /*submits_per_s=*/1.0 / 3600);  // one at once
   v1::SubmitReply first, again;

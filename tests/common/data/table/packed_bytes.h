@@ -29,7 +29,7 @@ inline std::string Gzip(const std::string& bytes) { return Deflate(bytes, MAX_WB
 
 inline std::string LittleEndian(uint64_t value, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
+  for (int i = 0; i < bytes; ++i, value >>= 8) text.push_back(static_cast<char>(value));
   return text;
 }
 
