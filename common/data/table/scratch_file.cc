@@ -1,8 +1,6 @@
 #include "common/data/table/scratch_file.h"
 
 #include <absl/strings/str_cat.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -10,21 +8,14 @@
 #include <cerrno>
 
 #include "common/base/durable_file.h"
+#include "common/base/nameless_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/write_all.h"
 
 namespace traind {
 
 absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::string& dir) {
-  RETURN_IF_ERROR(MakeDirs(dir));
-  int fd = open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    // Some file systems know no files without a name.
-    std::string path = absl::StrCat(dir, "/scratch", kTemporaryMark, "XXXXXX");
-    fd = mkostemp(path.data(), O_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot write below ", dir));
-    unlink(path.c_str());
-  }
+  ASSIGN_OR_RETURN(const int fd, OpenNamelessFile(dir));
   std::unique_ptr<ScratchFile> file(new ScratchFile(dir, fd));
   struct statvfs disk;
   if (fstatvfs(fd, &disk) != 0) return ErrnoStatus(errno, absl::StrCat("cannot examine ", dir));

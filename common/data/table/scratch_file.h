@@ -1,5 +1,5 @@
-// A file without a name: what a process makes of a user's file and needs for a while. It takes disk
-// space rather than memory, and goes with its object, even if the process is killed.
+// What a process makes of a user's file and needs for a while, in a file without a name
+// (OpenNamelessFile), which goes with its object.
 #pragma once
 
 #include <absl/status/status.h>

@@ -2,9 +2,9 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
-#include <unistd.h>
 #include <zlib.h>
 
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -222,7 +222,7 @@ absl::StatusOr<std::unique_ptr<MaskWriter>> MaskWriter::Create(const std::string
     const VolumeShape file = back.ShapeOf(shape);
     ASSIGN_OR_RETURN(std::unique_ptr<SliceTurner> turner,
                      SliceTurner::Create(shape, back, sizeof(uint8_t),
-                                         absl::StrCat(path, kTemporaryMark, getpid(), "-turned")));
+                                         std::filesystem::path(path).parent_path()));
     ASSIGN_OR_RETURN(std::unique_ptr<MaskWriter> writer, Create(path, form, file, geometry));
     return std::unique_ptr<MaskWriter>(std::make_unique<TurnedMask>(
         std::move(writer), std::move(turner), file, back.keeps_slices()));

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "common/base/durable_file.h"
+#include "common/base/nameless_file.h"
 #include "common/base/status_macros.h"
 
 namespace traind {
@@ -248,17 +249,16 @@ absl::StatusOr<std::unique_ptr<SliceTurner>> SliceTurner::Create(const VolumeSha
 }
 
 absl::Status SliceTurner::Map(const std::string& scratch) {
-  const int fd = open(scratch.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot create ", scratch));
+  ASSIGN_OR_RETURN(const int fd, OpenNamelessFile(scratch));
   const absl::Cleanup closer = [fd] { close(fd); };
-  unlink(scratch.c_str());
   bytes_ = static_cast<size_t>(to_.voxels()) * voxel_bytes_;
   // The space is taken now: a write to a map of a full disk would end the process.
   if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes_)); error != 0) {
-    return ErrnoStatus(error, absl::StrCat("cannot write ", bytes_, " bytes to ", scratch));
+    return ErrnoStatus(error, absl::StrCat("cannot write ", bytes_, " bytes below ", scratch));
   }
   void* const map = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (map == MAP_FAILED) return ErrnoStatus(errno, absl::StrCat("cannot map ", scratch));
+  if (map == MAP_FAILED)
+    return ErrnoStatus(errno, absl::StrCat("cannot map a file below ", scratch));
   voxels_ = static_cast<char*>(map);
   return absl::OkStatus();
 }

@@ -61,12 +61,13 @@ Orientation OrientationOf(const NiftiGeometry& geometry, const VolumeShape& file
 bool LieAlike(const NiftiGeometry& a, const VolumeShape& shape_a, const NiftiGeometry& b,
               const VolumeShape& shape_b);
 
-// Turns a volume slice by slice. Slices that are not kept whole wait in a file without a name.
+// Turns a volume slice by slice. Slices that are not kept whole wait in a file without a name
+// (OpenNamelessFile).
 // Threads: confined to one.
 class SliceTurner {
  public:
-  // from: shape of the slices that come; to: `orientation` turns them. scratch: the path that the
-  // file has for a moment. Errors: those of writing files, such as ResourceExhausted.
+  // from: shape of the slices that come; to: `orientation` turns them. scratch: the folder of that
+  // file. Errors: those of writing files, such as ResourceExhausted.
   static absl::StatusOr<std::unique_ptr<SliceTurner>> Create(const VolumeShape& from,
                                                              const Orientation& orientation,
                                                              size_t voxel_bytes,

@@ -9,8 +9,8 @@
 
 namespace traind {
 
-// Reads a volume with its axes turned. Errors name voxels by their places in the file. scratch: the
-// path of a file for voxels that wait (SliceTurner).
+// Reads a volume with its axes turned. Errors name voxels by their places in the file. scratch: a
+// folder for voxels that wait (SliceTurner).
 // Threads: confined to one. Errors: those of the reader and of SliceTurner.
 std::unique_ptr<VolumeReader> TurnedVolume(std::unique_ptr<VolumeReader> reader,
                                            const Orientation& orientation, std::string scratch);

@@ -2,11 +2,11 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -75,7 +75,7 @@ absl::StatusOr<VolumeShape> GridOf(const std::string& path, const VolumeReader& 
 
 VolumeSetWriter::VolumeSetWriter(const std::string& path, std::unique_ptr<DurableWriter> out,
                                  std::vector<std::string> classes, const VolumeTreatment& treatment)
-    : out_(std::move(out)), scratch_(absl::StrCat(path, kTemporaryMark, getpid(), "-turned")) {
+    : out_(std::move(out)), scratch_(std::filesystem::path(path).parent_path()) {
   index_.classes = std::move(classes);
   index_.treatment = treatment;
 }

@@ -45,7 +45,7 @@ class VolumeSetWriter {
                                                        const StoredVolume& volume) const;
 
   const std::unique_ptr<DurableWriter> out_;
-  const std::string scratch_;  // where voxels of files that are turned wait
+  const std::string scratch_;  // the folder where voxels of turned files wait
   VolumeIndex index_;
 };
 
