@@ -197,6 +197,7 @@ class ControlCore::Impl {
 
   // ---- facts.cc ----
   void Handle(WorkerFact& event);
+  void Handle(CheckpointFound& event);
   void Apply(LiveAttempt& live, facts::TableReady& fact);
   void Apply(LiveAttempt& live, facts::FloorReady& fact);
   void Apply(LiveAttempt& live, facts::Started& fact);

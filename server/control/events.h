@@ -169,6 +169,13 @@ struct WorkerFact {
   std::optional<facts::Fact> fact;
 };
 
+// A checkpoint that was found on the disk when traind started: an Attempt of which traind thinks
+// that it runs has saved it, and perhaps both ended before its Worker told so.
+struct CheckpointFound {
+  int64_t attempt = 0;
+  facts::CheckpointSaved checkpoint;
+};
+
 // The answer to a PublishCommand; also made when a Worker published by itself.
 struct Published {
   std::string job;
@@ -191,7 +198,7 @@ using Event =
     std::variant<Submit, Finish, Cancel, Pause, Resume, Update, Propose, SetQuota, RemoveQuota,
                  ListQuotas, UpdateWorker, Pin, DeleteJob, PurgeJob, ForgetHistory, FileDamaged,
                  WorkerAttached, WorkerHeartbeat, WorkerDetached, WorkerDied, GangReady, WorkerFact,
-                 Published, Reused, ShutdownRequested>;
+                 CheckpointFound, Published, Reused, ShutdownRequested>;
 
 // ---- out --------------------------------------------------------------------
 

@@ -69,6 +69,13 @@ void ControlCore::Impl::Handle(WorkerFact& event) {
   if (ended) ErasePart(it, *part);
 }
 
+void ControlCore::Impl::Handle(CheckpointFound& event) {
+  const auto it = attempts_.find(event.attempt);
+  if (it == attempts_.end() || !it->second.open) return;
+  Touch(*it->second.job);
+  Apply(it->second, event.checkpoint);
+}
+
 void ControlCore::Impl::Acknowledge(const WorkerFact& fact) {
   if (fact.sequence <= 0) return;
   int64_t& sequence = acks_[{fact.worker, fact.session}];
@@ -134,7 +141,9 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   }
   Task& task = job.tasks[static_cast<size_t>(live.task)];
   if (IsTerminal(task.state)) return;
-  if (!told && task.checkpoint && fact.first_step < task.checkpoint->step) {
+  // One of its own was found before it was heard.
+  const bool before = task.checkpoint && task.checkpoint->attempt != live.id;
+  if (!told && before && fact.first_step < task.checkpoint->step) {
     TakeBack(live, task, fact);
     entry.pace.replan_wanted = true;
   }

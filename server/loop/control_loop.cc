@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/publish/ended_job.h"
 #include "common/publish/publisher.h"
+#include "server/loop/found_on_disk.h"
 #include "server/reuse/trained_folds.h"
 
 namespace traind {
@@ -66,7 +67,10 @@ absl::Status ControlLoop::Load() {
   unsent_acks_.clear();
   sync_by_ = absl::InfiniteDuration();
   unsynced_ = false;
-  for (const Job& job : snapshot.active) AddStanding(job.id, &adopted_);
+  for (const Job& job : snapshot.active) {
+    AddStanding(options_.state_dir, job.id, &adopted_);
+    AddCheckpoints(options_.state_dir, job, &adopted_);
+  }
   core_ = std::make_unique<ControlCore>(options_.core);
   core_->Restore(std::move(snapshot), Now());
   views_.Update(core_->ActiveJobs());
@@ -77,11 +81,6 @@ absl::Status ControlLoop::Load() {
     views_.Update({std::make_shared<const Job>(std::move(stored))});
   }
   return absl::OkStatus();
-}
-
-void ControlLoop::AddStanding(const std::string& job, std::vector<Event>* events) const {
-  auto standing = ReadStandingPrediction(options_.state_dir, job);
-  if (standing.ok()) events->push_back(Published{job, std::move(standing), /*unasked=*/true});
 }
 
 void ControlLoop::Start(WorkerGateway* gateway) {
@@ -303,7 +302,7 @@ void ControlLoop::Run() {
 void ControlLoop::AddPublishedAlone(std::vector<Event>* events) const {
   const absl::Time soon = Now() + kPublishedAlone;
   for (const auto& job : core_->ActiveJobs()) {
-    if (job->deadline < soon) AddStanding(job->id, events);
+    if (job->deadline < soon) AddStanding(options_.state_dir, job->id, events);
   }
 }
 

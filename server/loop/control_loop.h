@@ -148,8 +148,6 @@ class ControlLoop {
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Call>
   void PostCall(Call event, Answer answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the Job's Prediction that stands on disk, if there is one.
-  void AddStanding(const std::string& job, std::vector<Event>* events) const;
   // traind was stopped: adds the Predictions of Jobs that are about to end, because what their
   // Workers say of them may come after the end.
   void AddPublishedAlone(std::vector<Event>* events) const;
@@ -169,7 +167,7 @@ class ControlLoop {
 
   // Only the loop's thread uses the following (and Create, before it starts).
   std::unique_ptr<ControlCore> core_;
-  std::vector<Event> adopted_;   // Predictions found on disk at the start
+  std::vector<Event> adopted_;   // what was found on disk at the start
   absl::Duration look_at_wall_;  // on the monotonic clock: no step is followed before it
   bool log_written_ = false;     // since the last move of the whole log
   // On the monotonic clock: before it a log that could not be moved is not tried again.

@@ -7,64 +7,21 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
-#include "common/job_rules/task_rules.h"
 #include "common/publish/publisher.h"
+#include "server/reuse/checkpoint_files.h"
 
 namespace traind {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-constexpr char kCheckpoint[] = "checkpoint-";
-constexpr char kManifest[] = ".json";
 constexpr char kDamaged[] = ".damaged";
 constexpr char kMisfit[] = "it does not fit its digest";
-
-// The data of a checkpoint, as its manifest names it (docs/FORMATS.md, "Checkpoints").
-struct NamedData {
-  std::string suffix;  // in place of the manifest's
-  std::string sha256;
-};
-
-// nullopt: the manifest is damaged.
-std::optional<NamedData> OfNetwork(Json manifest) {
-  const auto digest = manifest.find("manifest_sha256");
-  if (digest == manifest.end() || !digest->is_string()) return std::nullopt;
-  const std::string sha256 = *digest;
-  manifest.erase("manifest_sha256");
-  if (Sha256Hex(manifest.dump(-1, ' ', false, Json::error_handler_t::replace)) != sha256) {
-    return std::nullopt;
-  }
-  return NamedData{".safetensors", manifest.value("tensors_sha256", "")};
-}
-
-std::optional<NamedData> OfTrees(const std::string& text) {
-  const auto body = CheckedBody("trees", text);
-  if (!body.ok()) return std::nullopt;
-  const Json trees = Json::parse(*body, nullptr, false);
-  if (!trees.is_object()) return std::nullopt;
-  return NamedData{absl::StrCat(".", StateFileSuffix(trees.value("model", ""))),
-                   trees.value("trees_sha256", "")};
-}
-
-std::optional<NamedData> DataOf(const std::string& text) {
-  try {
-    const Json manifest = Json::parse(text, nullptr, false);
-    if (!manifest.is_object()) return std::nullopt;
-    return manifest.contains("trees") ? OfTrees(text) : OfNetwork(manifest);
-  } catch (const Json::exception&) {
-    return std::nullopt;  // of another type than it should be
-  }
-}
 
 // Reads and paces; false: stop.
 class Reader {
@@ -78,7 +35,7 @@ class Reader {
     for (fs::recursive_directory_iterator entry(state_dir_ + "/" + folder, error), end;
          !error && entry != end; entry.increment(error)) {
       const std::string name = entry->path().filename().string();
-      if (absl::StartsWith(name, kCheckpoint) && absl::EndsWith(name, kManifest)) {
+      if (absl::StartsWith(name, kCheckpointPrefix) && absl::EndsWith(name, kCheckpointManifest)) {
         manifests.push_back(entry->path().lexically_relative(state_dir_).string());
       }
     }
@@ -110,16 +67,17 @@ class Reader {
   bool Checkpoint(const std::string& manifest) {
     const auto text = ReadFile(Full(manifest));
     if (!text.ok()) return true;  // removed meanwhile
-    const auto data = DataOf(*text);
-    if (!data) {
+    const auto found = ParseCheckpointManifest(*text);
+    if (!found) {
       damaged_.push_back({job_, manifest, "it is no whole manifest", manifest});
       return pace_(static_cast<int64_t>(text->size()));
     }
-    const std::string path = absl::StrCat(absl::StripSuffix(manifest, kManifest), data->suffix);
+    const std::string path =
+        absl::StrCat(absl::StripSuffix(manifest, kCheckpointManifest), found->suffix);
     const auto digest = DigestFile(Full(path));
     // Without its data it is no checkpoint: a Rank is just removing it, or a backup met it so.
     const bool misfits =
-        digest.ok() ? digest->sha256 != data->sha256 : !absl::IsNotFound(digest.status());
+        digest.ok() ? digest->sha256 != found->saved.sha256 : !absl::IsNotFound(digest.status());
     if (misfits && fs::exists(Full(manifest))) {
       damaged_.push_back(
           {job_, path, digest.ok() ? kMisfit : std::string(digest.status().message()), manifest});

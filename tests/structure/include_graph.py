@@ -67,7 +67,7 @@ MAY_INCLUDE = {
     "server/reuse": _PURE,
     "server/reports": _PURE,
     "server/loop": _DECIDED + ["server/reuse"],
-    "server/retention": _DECIDED + ["server/loop"],
+    "server/retention": _DECIDED + ["server/loop", "server/reuse"],
     "server/rpc": _DECIDED + ["server/access", "server/loop", "server/search", "common/search", "server/reports", "server/retention", "common/spec", "common/transfer", "common/wire", "proto"],
     "server/http": _DECIDED + ["server/access", "server/loop", "server/rpc", "common/spec", "common/wire", "proto"],
     "server": _DECIDED + ["server/access", "server/archive", "server/loop", "server/retention", "server/rpc", "server/http", "common/spec"],

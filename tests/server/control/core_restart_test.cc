@@ -67,6 +67,48 @@ TEST(RestartTest, AStartThatIsToldAgainTakesNothingBack) {
   EXPECT_THAT(h.Say(attempt, EpochOf(2)).mutations.metrics, testing::SizeIs(3));
 }
 
+// traind, its Worker and the machine may end before the Worker has told of a checkpoint.
+TEST(RestartTest, AFoldGoesOnFromACheckpointThatWasFoundOnTheDisk) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Say(attempt, h.Started(100));
+  h.Crash();
+  h.Step({CheckpointFound{attempt, h.CheckpointAt(700, 7)}});
+  EXPECT_EQ(h.Stored(id).tasks[1].checkpoint->step, 700);
+  EXPECT_EQ(h.Stored(id).tasks[1].checkpoint->attempt, attempt);
+  h.starts.clear();
+  h.Attach("w", 1, {}, "boot-2");
+  h.Wait(absl::Seconds(3));
+  ASSERT_FALSE(h.starts.empty());
+  EXPECT_EQ(h.starts[0].fold, 0);
+  EXPECT_EQ(h.starts[0].resume, "checkpoint-700.json");
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 7);
+  // What is found of an Attempt that is over is of no use.
+  h.Step({CheckpointFound{attempt, h.CheckpointAt(900, 9)}});
+  EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 700);
+}
+
+TEST(RestartTest, ACheckpointThatWasFoundOnTheDiskIsNotTakenBackByItsStart) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  const int64_t attempt = h.AttemptOf(id, 1);
+  h.Crash();
+  h.Step({CheckpointFound{attempt, h.CheckpointAt(700, 7)}});
+  h.Attach("w", 1, {attempt});
+  h.Say(attempt, h.Started(100));
+  ASSERT_TRUE(h.TaskOf(id, 1).checkpoint.has_value());
+  EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 700);
+  h.Say(attempt, h.CheckpointAt(500, 5));
+  EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 700);
+  h.Say(attempt, h.CheckpointAt(800, 8));
+  EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 800);
+}
+
 TEST(RestartTest, TheImportanceOfColumnsThatIsToldAgainIsStoredOnce) {
   CoreHarness h(Standalone());
   h.Attach("w", 1);
