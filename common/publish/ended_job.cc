@@ -11,6 +11,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/publish/prediction_files.h"
+#include "common/publish/prediction_manifest.h"
 #include "common/publish/publish_lock.h"
 #include "common/publish/publisher.h"
 
@@ -33,6 +34,17 @@ absl::Status PointTo(const std::string& state_dir, const std::string& job, int n
   return SwitchCurrent(state_dir, job, number);
 }
 
+absl::Status SetQuality(const std::string& state_dir, const std::string& job, int number,
+                        Quality quality) {
+  absl::StatusOr<PredictionManifest> standing = ReadStandingManifest(state_dir, job);
+  if (!standing.ok() || standing->prediction.number != number) return absl::OkStatus();
+  if (standing->prediction.quality == quality) return absl::OkStatus();
+  standing->prediction.quality = quality;
+  return WriteFileDurably(
+      absl::StrCat(state_dir, "/", PredictionDir(job, number), "/", kManifestFile),
+      EncodeManifest(*standing));
+}
+
 // The files that a user's programs left were copied; the folders in which they worked may be large.
 void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) {
   std::error_code ignored;
@@ -41,7 +53,8 @@ void RemoveWorkOfPrograms(const std::string& state_dir, const std::string& job) 
 
 }  // namespace
 
-absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number) {
+absl::Status EndPublishing(const std::string& state_dir, const std::string& job, int number,
+                           Quality quality) {
   if (!Exists(absl::StrCat(state_dir, "/", JobDir(job)))) return absl::OkStatus();
   // Before the lock is there: who holds it may be about to switch `current`, and looks once more.
   // This syncs the folder, and with it `current`, if who switched it was killed before its sync.
@@ -50,7 +63,8 @@ absl::Status EndPublishing(const std::string& state_dir, const std::string& job,
   ASSIGN_OR_RETURN(const JobPublishLock lock,
                    JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
   RemoveWorkOfPrograms(state_dir, job);
-  return PointTo(state_dir, job, number);
+  RETURN_IF_ERROR(PointTo(state_dir, job, number));
+  return SetQuality(state_dir, job, number, quality);
 }
 
 absl::Status CheckNotEnded(const std::string& state_dir, const std::string& job) {

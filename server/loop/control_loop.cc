@@ -486,7 +486,8 @@ void ControlLoop::EndPublishingFor(const std::string& job) {
   const auto stored = store_->GetJob(job);
   if (!stored.ok() || !IsTerminal(stored->state)) return;
   const int number = stored->prediction ? stored->prediction->number : 0;
-  const absl::Status ended = EndPublishing(options_.state_dir, job, number);
+  const Quality quality = stored->prediction ? stored->prediction->quality : Quality::kNone;
+  const absl::Status ended = EndPublishing(options_.state_dir, job, number, quality);
   if (!ended.ok()) {
     TRAIND_LOG(WARNING) << "job " << job << " is over, but a Worker may still publish: " << ended;
   }

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/publish/prediction_manifest.h"
 #include "tests/common/publish/publisher_fixture.h"
 
 namespace {
@@ -43,15 +44,28 @@ TEST_F(EndedJobTest, ThePredictionThatStandsIsSynced) {
   const PublishedPrediction stored = MustPublish(Request());
   MustPublish(Request({PutMember(0, 10, true, 4, 0.75f)}));  // by a Worker that was cut off
   ASSERT_EQ(*g_synced, "prediction-2");
-  ASSERT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, stored.number, stored.quality), absl::OkStatus());
   EXPECT_EQ(*g_synced, "prediction-1");
 }
 
 TEST_F(EndedJobTest, TheRemovalOfThePredictionThatStandsIsSynced) {
   MustPublish(Request());  // by a Worker that was cut off
   ASSERT_EQ(*g_synced, "prediction-1");
-  ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, 0, Quality::kNone), absl::OkStatus());
   EXPECT_EQ(*g_synced, "");
+}
+
+// The end of a Job may tell that its Plan was cut, of which the Worker that published knew nothing.
+TEST_F(EndedJobTest, TheManifestSaysTheQualityThatTheEndHasFound) {
+  const PublishedPrediction stored = MustPublish(Request({PutMember(0, 10, true, 4, 0.75f)}));
+  const PredictionManifest before = *ReadStandingManifest(state_, kJob);
+  ASSERT_NE(before.prediction.quality, Quality::kFloor);
+  ASSERT_EQ(EndPublishing(state_, kJob, stored.number, Quality::kFloor), absl::OkStatus());
+  PredictionManifest after = *ReadStandingManifest(state_, kJob);
+  EXPECT_EQ(after.prediction.quality, Quality::kFloor);
+  EXPECT_EQ(ReadStandingPrediction(state_, kJob)->sha256, stored.sha256);
+  after.prediction.quality = before.prediction.quality;
+  EXPECT_EQ(EncodeManifest(after), EncodeManifest(before));
 }
 
 }  // namespace

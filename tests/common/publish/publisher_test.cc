@@ -85,16 +85,16 @@ TEST_F(PublisherTest, AfterTheEndOfAJobThePredictionThatIsStoredStands) {
   const PublishedPrediction stored = MustPublish(Request());
   const PublishRequest later = Request({PutMember(0, 10, true, 4, 0.75f)});
   EXPECT_EQ(MustPublish(later).number, stored.number + 1);  // by a Worker that was cut off
-  ASSERT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, stored.number, stored.quality), absl::OkStatus());
   const auto standing = ReadStandingPrediction(state_, kJob);
   ASSERT_TRUE(standing.ok()) << standing.status();
   EXPECT_EQ(standing->sha256, stored.sha256);
   EXPECT_TRUE(absl::IsFailedPrecondition(Publish(later, kNow).status()));
   EXPECT_EQ(ReadStandingPrediction(state_, kJob)->sha256, stored.sha256);
   // A Job that has no Prediction in the store has none that stands.
-  ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, 0, Quality::kNone), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(ReadStandingPrediction(state_, kJob).status()));
-  EXPECT_EQ(EndPublishing(state_, "a-job-without-a-folder", 1), absl::OkStatus());
+  EXPECT_EQ(EndPublishing(state_, "a-job-without-a-folder", 1, Quality::kFull), absl::OkStatus());
 }
 
 TEST_F(PublisherTest, APredictionThatIsBeingWrittenWhenTheJobEndsDoesNotStand) {
@@ -104,7 +104,7 @@ TEST_F(PublisherTest, APredictionThatIsBeingWrittenWhenTheJobEndsDoesNotStand) {
   auto writer = PredictionWriter::Begin(state_, kJob, columns, {}, 1);
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_EQ((*writer)->Add("", {1.5f}), absl::OkStatus());
-  ASSERT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, stored.number, stored.quality), absl::OkStatus());
   PredictionManifest manifest;
   EXPECT_TRUE(absl::IsFailedPrecondition((*writer)->Commit(manifest)));
   EXPECT_EQ(ReadStandingPrediction(state_, kJob)->number, stored.number);
@@ -116,7 +116,9 @@ TEST_F(PublisherTest, TheEndOfAJobIsMarkedWhileAnotherPublisherHoldsTheLock) {
   const PublishedPrediction stored = MustPublish(Request());
   auto lock = JobPublishLock::Acquire(state_, kJob, absl::Seconds(10));
   ASSERT_TRUE(lock.ok()) << lock.status();
-  std::thread end([&] { EXPECT_EQ(EndPublishing(state_, kJob, stored.number), absl::OkStatus()); });
+  std::thread end([&] {
+    EXPECT_EQ(EndPublishing(state_, kJob, stored.number, stored.quality), absl::OkStatus());
+  });
   const absl::Time limit = absl::Now() + absl::Seconds(20);
   while (CheckNotEnded(state_, kJob).ok() && absl::Now() < limit) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -134,7 +136,7 @@ TEST_F(PublisherTest, AfterTheEndOfAJobItsFloorAndTheModelBehindItStay) {
     model_written = true;
     return absl::OkStatus();
   };
-  ASSERT_EQ(EndPublishing(state_, kJob, 0), absl::OkStatus());
+  ASSERT_EQ(EndPublishing(state_, kJob, 0, Quality::kNone), absl::OkStatus());
   EXPECT_TRUE(absl::IsFailedPrecondition(WriteFloor(state_, kJob, floor, keep_model)));
   EXPECT_FALSE(model_written);
   EXPECT_EQ(ReadFloor(state_, kJob)->model, "prior");
