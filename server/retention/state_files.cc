@@ -91,6 +91,14 @@ bool IsTemporary(absl::string_view name, int* pid) {
   return parts.size() == 2 && absl::SimpleAtoi(parts[0], pid) && absl::SimpleAtoi(parts[1], &count);
 }
 
+// Whether a file below the state folder belongs to a Job that is over.
+bool IsOfEndedJob(const std::string& state_dir, absl::string_view path) {
+  if (!absl::ConsumePrefix(&path, absl::StrCat(state_dir, "/", JobDir("")))) return false;
+  const std::string job(path.substr(0, path.find('/')));
+  std::error_code error;
+  return fs::exists(absl::StrCat(state_dir, "/", EndedMark(job)), error);
+}
+
 }  // namespace
 
 int64_t BytesOnDisk(const std::string& path) {
@@ -199,7 +207,9 @@ std::vector<TemporaryFile> ListAbandoned(const std::string& state_dir, bool shar
     if (!IsTemporary(path.substr(path.rfind('/') + 1), &pid)) return;
     const bool old = now - absl::TimeFromTimespec(file.st_mtim) > kNoWriterIsSoSlow;
     const bool dead = !shared && kill(pid, 0) != 0 && errno == ESRCH;
-    if (old || dead) abandoned.push_back({path, BytesOf(file)});
+    // The names of files that arrive tell no process, as they outlive traind.
+    const bool refused = pid == 0 && IsOfEndedJob(state_dir, path);
+    if (old || dead || refused) abandoned.push_back({path, BytesOf(file)});
   };
   ForEachFile(state_dir, look);
   // With --artifacts these are links, which are not followed.

@@ -48,8 +48,9 @@ struct TemporaryFile {
   int64_t bytes = 0;
 };
 // Returns the temporary files (common/base/durable_file.h) whose writers are gone: their process
-// does not exist, or nothing was written for a day. shared: other machines write there, too, so
-// that only the second counts.
+// does not exist, nothing was written for a day, or another machine sends a file for a Job that is
+// over (common/transfer/incoming_file.h). shared: other machines write there, too, so that the
+// first does not count.
 std::vector<TemporaryFile> ListAbandoned(const std::string& state_dir, bool shared, absl::Time now);
 
 // Keeps the last `keep_bytes` of a log, from the start of a line, in PATH.1 and empties the log,

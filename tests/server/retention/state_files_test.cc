@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/transfer/incoming_file.h"
 #include "tests/contract/stored_jobs.h"
 
 namespace traind {
@@ -108,6 +110,23 @@ TEST_F(StateFilesTest, TemporaryFilesOfDeadWritersAreAbandoned) {
   EXPECT_EQ(paths(/*shared=*/false), std::vector<std::string>({old, dead}));
   // Another machine's process has the same number, perhaps.
   EXPECT_EQ(paths(/*shared=*/true), std::vector<std::string>({old}));
+}
+
+// A Worker that sent it may be gone; had it lived, it would be refused.
+TEST_F(StateFilesTest, WhatCameOfAFileIsAbandonedWhenItsJobIsOver) {
+  const std::string digest(64, 'a');
+  for (const char* job : {"over", "runs"}) {
+    const std::string path = absl::StrCat(state_, "/", AttemptDir(job, 1), "/", kTestFile);
+    const auto file = IncomingFile::Open(path, {digest, 1000});
+    ASSERT_TRUE(file.ok() && (*file)->Append("some bytes").ok());
+  }
+  Write(absl::StrCat(AttemptDir("over", 1), "/", kOofFile, kTemporaryMark, getpid(), "-0"));
+  EXPECT_THAT(ListAbandoned(state_, /*shared=*/true, absl::Now()), testing::IsEmpty());
+  Write(EndedMark("over"));
+  const auto abandoned = ListAbandoned(state_, /*shared=*/true, absl::Now());
+  ASSERT_EQ(abandoned.size(), 1u);
+  EXPECT_THAT(abandoned[0].path,
+              testing::HasSubstr(absl::StrCat(AttemptDir("over", 1), "/test.npy")));
 }
 
 TEST_F(StateFilesTest, ARotatedLogKeepsItsEndAndItsWriterGoesOn) {
