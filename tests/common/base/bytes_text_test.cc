@@ -19,5 +19,13 @@ TEST(BytesTextTest, SizesAreReadWithTheirUnits) {
   }
 }
 
+TEST(BytesTextTest, SizesAreToldInTheirLargestUnit) {
+  EXPECT_EQ(BytesText(0), "0 bytes");
+  EXPECT_EQ(BytesText(1023), "1023 bytes");
+  EXPECT_EQ(BytesText(1536), "1.5 KiB");
+  EXPECT_EQ(BytesText(int64_t{40} << 30), "40.0 GiB");
+  EXPECT_EQ(BytesText(int64_t{5000} << 40), "5000.0 TiB");
+}
+
 }  // namespace
 }  // namespace traind
