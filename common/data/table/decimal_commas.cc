@@ -1,5 +1,7 @@
 #include "common/data/table/decimal_commas.h"
 
+#include <absl/strings/match.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -23,6 +25,7 @@ struct Form {
   bool either = false;  // which may separate thousands as well: 1,234
   bool groups = false;  // all its points may separate thousands
   bool point = false;   // it has a point that cannot
+  bool marks = false;   // it has other marks between thousands: 1 234,5
 };
 
 // Whether `text` from `at` on is nothing, or an exponent.
@@ -41,10 +44,19 @@ std::optional<Form> FormOf(absl::string_view text) {
   size_t at = SkipDigits(text, begin);
   if (at == begin) return std::nullopt;
   const size_t whole = at - begin;
+  absl::string_view mark = text.substr(at, at < text.size() ? ThousandsMark(text, at) : 0);
+  while (!mark.empty() && absl::StartsWith(text.substr(at), mark)) {
+    const size_t end = SkipDigits(text, at + mark.size());
+    if (end - at - mark.size() != kGroup || whole > kGroup || text[begin] == '0') {
+      return std::nullopt;
+    }
+    form.marks = true;
+    at = end;
+  }
   while (at < text.size() && text[at] == '.') {
     const size_t end = SkipDigits(text, at + 1);
-    const bool group =
-        end - at - 1 == kGroup && whole <= kGroup && !form.point && text[begin] != '0';  // 0.125
+    const bool group = end - at - 1 == kGroup && whole <= kGroup && !form.point && !form.marks &&
+                       text[begin] != '0';           // 0.125
     if (!group && form.groups) return std::nullopt;  // a date, or a version
     if (form.point) return std::nullopt;
     (group ? form.groups : form.point) = true;
@@ -54,7 +66,8 @@ std::optional<Form> FormOf(absl::string_view text) {
     const size_t end = SkipDigits(text, at + 1);
     if (end == at + 1) return std::nullopt;
     form.comma = true;
-    form.either = end - at - 1 == kGroup && whole <= kGroup && !form.groups && text[begin] != '0';
+    form.either = end - at - 1 == kGroup && whole <= kGroup && !form.groups && !form.marks &&
+                  text[begin] != '0';
     at = end;
   }
   if (!EndsNumber(text, at)) return std::nullopt;
@@ -121,8 +134,11 @@ std::string FirstOf(absl::string_view bytes, char delimiter) {
 // Writes the number over the whole field, blanks behind it.
 void Rewrite(const Field& field, std::string& bytes) {
   size_t to = field.begin;
-  for (const char c : field.text) {
-    if (c != '.') bytes[to++] = c == ',' ? '.' : c;
+  for (size_t at = 0; at < field.text.size();) {
+    const size_t mark = ThousandsMark(field.text, at);
+    const char c = field.text[at];
+    at += std::max<size_t>(mark, 1);
+    if (mark == 0 && c != '.') bytes[to++] = c == ',' ? '.' : c;
   }
   std::fill(bytes.begin() + static_cast<ptrdiff_t>(to),
             bytes.begin() + static_cast<ptrdiff_t>(field.end), ' ');

@@ -15,10 +15,10 @@ struct DecimalPoints {
 };
 
 // Rewrites all fields that are wholly such numbers, or amounts of them (number.h): 0,5 to 0.5,
-// and 1.234,5 and 1.234 to the number without separators of thousands, blanks behind it. Nothing if
-// the beginning of the file has no number with a decimal comma, or one with a decimal point that
-// cannot separate thousands; where commas separate the fields, neither commas that may separate
-// thousands (1,234) nor any points will do. Threads: safe, pure.
+// and 1.234,5, 1 234,5 and 1.234 to the number without separators of thousands, blanks behind it.
+// Nothing if the beginning of the file has no number with a decimal comma, or one with a decimal
+// point that cannot separate thousands; where commas separate the fields, neither commas that may
+// separate thousands (1,234) nor any points will do. Threads: safe, pure.
 std::optional<DecimalPoints> WithDecimalPoints(absl::string_view bytes, char delimiter);
 
 }  // namespace traind

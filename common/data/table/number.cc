@@ -51,38 +51,58 @@ NumberKind ToFloat(double number, bool negative, float& value) {
   return std::isfinite(value) ? NumberKind::kNumber : NumberKind::kNotFinite;
 }
 
+constexpr absl::string_view kApostrophes[] = {"'", "\xe2\x80\x99"};
+constexpr absl::string_view kBlanks[] = {" ", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
+
+absl::string_view WithoutBlanks(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  for (const absl::string_view blank : kBlanks) {
+    while (absl::ConsumePrefix(&text, blank) || absl::ConsumeSuffix(&text, blank)) {
+    }
+  }
+  return text;
+}
+
 // Whether the text is what a person may write around digits, at a glance.
 bool MayBeAmount(absl::string_view text) {
   constexpr size_t kLongest = 40;
   bool digit = false, sign = false;
   for (const char c : text.substr(0, kLongest)) {
     digit |= IsDigit(c);
-    sign |= c == ',' || c == '$' || c == '%' || (static_cast<unsigned char>(c) & 0x80) != 0;
+    sign |= c == ',' || c == ' ' || c == '\'' || c == '$' || c == '%' ||
+            (static_cast<unsigned char>(c) & 0x80) != 0;
   }
   return digit && sign && text.size() <= kLongest;
 }
 
-// Removes the commas between thousands. Returns false if other commas are among them.
+// Removes what stands between thousands. Returns false if there is anything else but digits before
+// the point, or the groups are none.
 bool WithoutThousands(absl::string_view text, std::string& number) {
   constexpr size_t kGroup = 3;  // digits
   const size_t whole = std::min(text.find('.'), text.size());
-  size_t group = 0, commas = 0;  // digits since the last comma
-  for (size_t i = 0; i <= whole; ++i) {
-    if (i < whole && text[i] != ',') {
-      if (!IsDigit(text[i])) return false;
+  absl::string_view mark;
+  size_t group = 0;  // digits since the last mark
+  for (size_t i = 0; i < whole;) {
+    if (IsDigit(text[i])) {
+      number.push_back(text[i++]);
       ++group;
       continue;
     }
-    const bool first = commas == 0;
-    const bool right = first ? i == whole || (group > 0 && group <= kGroup) : group == kGroup;
-    if (!right) return false;
-    ++commas;
+    const absl::string_view next =
+        text.substr(i, text[i] == ',' ? 1 : ThousandsMark(text.substr(0, whole), i));
+    const bool first = mark.empty();
+    if (next.empty() || !(first ? group > 0 && group <= kGroup : next == mark && group == kGroup)) {
+      return false;
+    }
+    // 012 345 is rather a code.
+    if (first && next != "," && text[0] == '0') return false;
+    mark = next;
     group = 0;
+    i += next.size();
   }
-  for (const char c : text) {
-    if (c != ',') number.push_back(c);
-  }
-  return number.size() + commas - 1 == text.size();
+  if (!mark.empty() && group != kGroup) return false;
+  number.append(text.data() + whole, text.size() - whole);
+  return true;
 }
 
 // Parses what the fast path does not: exponents, many digits, words, amounts.
@@ -258,17 +278,28 @@ NumberKind ParseNumber(absl::string_view text, float& value) {
   return ToFloat(static_cast<double>(digits) / kPowersOf10[decimals], negative, value);
 }
 
+size_t ThousandsMark(absl::string_view text, size_t at) {
+  const absl::string_view rest = text.substr(at);
+  for (const absl::string_view mark : kApostrophes) {
+    if (absl::StartsWith(rest, mark)) return mark.size();
+  }
+  for (const absl::string_view mark : kBlanks) {
+    if (absl::StartsWith(rest, mark)) return mark.size();
+  }
+  return 0;
+}
+
 absl::string_view WithoutUnit(absl::string_view text) {
   absl::ConsumeSuffix(&text, "%");
   for (const absl::string_view currency :
        {"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}) {  // dollar, euro, pound, yen
     if (absl::ConsumePrefix(&text, currency) || absl::ConsumeSuffix(&text, currency)) break;
   }
-  return absl::StripAsciiWhitespace(text);
+  return WithoutBlanks(text);
 }
 
 std::string PlainAmount(absl::string_view text) {
-  if (!MayBeAmount(text)) return "";
+  if (!MayBeAmount(text) || text.size() != absl::StripAsciiWhitespace(text).size()) return "";
   const size_t whole = text.size();
   std::string number;
   size_t signs = 0;  // before the unit or behind it

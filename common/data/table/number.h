@@ -3,6 +3,7 @@
 
 #include <absl/strings/string_view.h>
 
+#include <cstddef>
 #include <string>
 
 namespace traind {
@@ -15,10 +16,14 @@ enum class NumberKind {
 
 // Reads [+-]digits[.digits][e[+-]digits], which must be all of `text`. value is the float32 nearest
 // to the nearest double, as with strtod. Also reads amounts as people write them: 1,234.5 with
-// commas between thousands, one of $ and the signs of euro, pound and yen before or behind it, and
-// a percent sign behind it, which changes nothing (43% is 43). Hexadecimal and other blanks are not
-// accepted.
+// commas between thousands, or with a mark as of ThousandsMark, the same one throughout; one of $
+// and the signs of euro, pound and yen before or behind it, and a percent sign behind it, which
+// changes nothing (43% is 43). Hexadecimal and other blanks are not accepted.
 NumberKind ParseNumber(absl::string_view text, float& value);
+
+// Returns the bytes of the blank (plain, no-break, narrow no-break or thin) or of the apostrophe
+// (' or U+2019) that stands at `at`, as between thousands: 1'234, 1 234. 0: there is none.
+size_t ThousandsMark(absl::string_view text, size_t at);
 
 // Returns the text without the signs of an amount as above, and without blanks around the rest.
 absl::string_view WithoutUnit(absl::string_view text);

@@ -16,7 +16,7 @@
 namespace traind {
 
 // Raise this with every change of the table that the same bytes become.
-inline constexpr int kTableReaderVersion = 7;
+inline constexpr int kTableReaderVersion = 8;
 
 // The schema's content_sha256 is left empty. InvalidArgument: "FILE: row R (line L), column 'C':
 // what" wherever a place can be named; else the message names the file or the column.

@@ -24,6 +24,15 @@ TEST(DecimalCommasTest, NumbersGetPointsAndAllElseStays) {
 TEST(DecimalCommasTest, SeparatorsOfThousandsGo) {
   EXPECT_EQ(Rewritten("x;y\n1.234,5;1.234.567\n"), "x;y\n1234.5 ;1234567  \n");
   EXPECT_EQ(Rewritten("x;y\n1,5;2.500\n"), "x;y\n1.5;2500 \n");
+  EXPECT_EQ(Rewritten("x;y\n1 234,5;-1 234 567,25 %\n"), "x;y\n1234.5 ;-1234567.25%   \n");
+  EXPECT_EQ(Rewritten("x;y\n1'234,5;2'000\n"), "x;y\n1234.5 ;2'000\n");
+  EXPECT_EQ(Rewritten("x;y\n1\xe2\x80\xaf"
+                      "234,5;1\xc2\xa0"
+                      "234,567\n"),
+            "x;y\n1234.5   ;1234.567  \n");
+  // One mark separates all thousands, in groups of three.
+  EXPECT_EQ(Rewritten("x;y\n0,5;1 23,5\n1 234.567,5;012 345,5\n"),
+            "x;y\n0.5;1 23,5\n1 234.567,5;012 345,5\n");
   // Dates are no numbers.
   EXPECT_EQ(Rewritten("x;y\n1,5;01.02.2024\n"), "x;y\n1.5;01.02.2024\n");
 }
@@ -32,6 +41,8 @@ TEST(DecimalCommasTest, FilesWithDecimalPointsOrWithoutNumbersStay) {
   EXPECT_EQ(Rewritten("x,y\n1,5\n", ','), "as it is");
   EXPECT_EQ(Rewritten("x;y\n1,5;2.5\n"), "as it is");
   EXPECT_EQ(Rewritten("x;y\n15;a,b\n"), "as it is");
+  EXPECT_EQ(Rewritten("x;y\n1,5;1'234.5\n"), "as it is");
+  EXPECT_EQ(Rewritten("x;y\n1 234;7\n"), "as it is");
   EXPECT_EQ(Rewritten("x;y\n1.234;7\n"), "as it is");
   EXPECT_EQ(Rewritten(""), "as it is");
   EXPECT_EQ(Rewritten("x;\""), "as it is");
@@ -45,6 +56,7 @@ TEST(DecimalCommasTest, APointBehindAZeroSeparatesNoThousands) {
 TEST(DecimalCommasTest, QuotedNumbersMayHaveThemWhereCommasSeparateFields) {
   EXPECT_EQ(Rewritten("x,y\n\"1,5\",2\n\"1,250\",3\n", ','), "x,y\n1.5  ,2\n1.250  ,3\n");
   EXPECT_EQ(Rewritten("x,y\n\"0,125\",2\n", ','), "x,y\n0.125  ,2\n");
+  EXPECT_EQ(Rewritten("x,y\n\"1 234,567\",2\n", ','), "x,y\n1234.567   ,2\n");
   // Commas between thousands, and points.
   EXPECT_EQ(Rewritten("x,y\n\"1,250\",2\n\"1,250,000\",3\n", ','), "as it is");
   EXPECT_EQ(Rewritten("x,y\n\"1,5\",2.5\n", ','), "as it is");

@@ -49,6 +49,20 @@ TEST(WrittenNumberTest, AmountsAreNumbers) {
                         {"$ 7", 7},
                         {"12\xe2\x82\xac", 12},
                         {"12,345.50 \xe2\x82\xac", 12345.5},
+                        {"1'234", 1234},
+                        {"-1'234'567.5", -1234567.5},
+                        {"12\xe2\x80\x99"
+                         "345",
+                         12345},
+                        {"1 234", 1234},
+                        {"1\xc2\xa0"
+                         "234\xc2\xa0"
+                         "567\xc2\xa0\xe2\x82\xac",
+                         1234567},
+                        {"1\xe2\x80\xaf"
+                         "234.5\xe2\x80\xaf%",
+                         1234.5},
+                        {"$1 234", 1234},
                         {"\xc2\xa3"
                          "3",
                          3},
@@ -82,6 +96,18 @@ TEST(WrittenNumberTest, AmountsAreNumbers) {
                            "a5%",
                            "5,",
                            "1,000e2x",
+                           "1 23",
+                           "1 2345",
+                           "1234 567",
+                           "012 345",
+                           "1'234 567",
+                           "1,234 567",
+                           "1  234",
+                           "1'",
+                           "'123",
+                           "1.234 567",
+                           "1 234e5x",
+                           "100 m",
                            "\xc2"
                            "5"}) {
     EXPECT_EQ(ParseNumber(text, value), NumberKind::kText) << text;
@@ -177,6 +203,31 @@ TEST(WrittenValuesTest, AColumnOfAmountsIsNumeric) {
   EXPECT_THAT(rows->test[1].numbers, ElementsAre(2500.5));
 }
 
+TEST(WrittenValuesTest, ColumnsOfThousandsWithApostrophesOrBlanksAreNumeric) {
+  std::string train = "swiss,french,spoken,code,y\n";
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&train, i % 9 + 1, "'", 100 + i, ".50,", i % 9 + 1, "\xe2\x80\xaf", 100 + i,
+                    ",", i % 3 == 0 ? "950" : "1 250", ",0", i % 3, " 345,", i % 2, "\n");
+  }
+  const auto rows = Read(train,
+                         "swiss,french,spoken,code,y\n"
+                         "12'345.50,1\xe2\x80\xaf"
+                         "234\xe2\x80\xaf"
+                         "567,2 000,02 345,1\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(rows->schema.warnings, IsEmpty());
+  ASSERT_THAT(rows->train, SizeIs(4));
+  EXPECT_EQ(rows->train[0].numbers[10], 2110.5);
+  EXPECT_EQ(rows->train[1].numbers[10], 2110);
+  EXPECT_EQ(rows->train[2].numbers[10], 1250);
+  EXPECT_THAT(rows->test[0].numbers, ElementsAre(12345.5));
+  EXPECT_THAT(rows->test[1].numbers, ElementsAre(1234567));
+  EXPECT_THAT(rows->test[2].numbers, ElementsAre(2000));
+  // Codes with a zero in front stay what they are.
+  EXPECT_EQ(rows->schema.features[3].kind, ColumnKind::kCategorical);
+  EXPECT_THAT(rows->schema.features[3].categories, ElementsAre("00 345", "01 345", "02 345"));
+}
+
 TEST(WrittenValuesTest, ATargetOfAmountsIsANumber) {
   const auto rows = Read("x,y\n1,\"$1,000\"\n2,$950\n3,$7.50\n", "", TargetKind::kValue);
   ASSERT_TRUE(rows.ok()) << rows.status();
@@ -187,6 +238,11 @@ TEST(WrittenValuesTest, AmountsMayHaveDecimalCommas) {
   const auto rows = Read("x;y\n1,5 \xe2\x82\xac;0\n1.002,5 \xe2\x82\xac;1\n3;1\n");
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT(rows->train[0].numbers, ElementsAre(1.5, 1002.5, 3));
+  const auto blanks = Read(
+      "x;y\n1,5 \xe2\x82\xac;0\n1\xc2\xa0"
+      "002,5\xc2\xa0\xe2\x82\xac;1\n3 000;1\n4'000;0\n");
+  ASSERT_TRUE(blanks.ok()) << blanks.status();
+  EXPECT_THAT(blanks->train[0].numbers, ElementsAre(1.5, 1002.5, 3000, 4000));
 }
 
 // A table with a column of dates.
