@@ -239,11 +239,6 @@ inline bool ParsePlain(absl::string_view text, float& value) {
   return true;
 }
 
-// REQUIRES: ParseNumber reads the text.
-bool ParseExactly(absl::string_view text, double& exact) {
-  return absl::SimpleAtod(text, &exact) || absl::SimpleAtod(PlainAmount(text), &exact);
-}
-
 }  // namespace
 
 void ParseNumbers(const absl::string_view* fields, size_t stride, size_t count, float* out) {
@@ -317,6 +312,10 @@ std::string PlainAmount(absl::string_view text) {
   const bool plain = signs + amount.size() == whole;
   const char* const begin = amount.data();
   return plain || !IsDecimal(begin, begin + amount.size()) ? "" : number + amount;
+}
+
+bool ParseExactly(absl::string_view text, double& exact) {
+  return absl::SimpleAtod(text, &exact) || absl::SimpleAtod(PlainAmount(text), &exact);
 }
 
 bool LosesDigits(absl::string_view text, float rounded, double& exact) {

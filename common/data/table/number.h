@@ -32,6 +32,9 @@ absl::string_view WithoutUnit(absl::string_view text);
 // "-$1,234.5". Returns "" for any other text, plain numbers included.
 std::string PlainAmount(absl::string_view text);
 
+// Sets exact to the text's number in double. REQUIRES: ParseNumber reads the text.
+bool ParseExactly(absl::string_view text, double& exact);
+
 // Returns whether the float32 is so large, and so far from the text's number, that differences of
 // other numbers near it are lost; exact is then the text's number. REQUIRES: ParseNumber has read
 // `rounded` from the text.

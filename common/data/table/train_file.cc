@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -12,6 +13,7 @@
 #include "common/data/table/decimal_commas.h"
 #include "common/data/table/number.h"
 #include "common/data/table/row_order.h"
+#include "common/data/table/total_row.h"
 
 namespace traind {
 
@@ -55,6 +57,13 @@ absl::Status TableFileHeader::Read(const CsvFile& file, std::vector<std::string>
   RETURN_IF_ERROR(reader.Next().status());
   text_.first = reader.place();
   return absl::OkStatus();
+}
+
+void TableFileHeader::LeaveOutTotals(std::vector<std::string>& warnings) {
+  const std::optional<TotalRow> row = FindTotalRow(text_);
+  if (!row) return;
+  warnings.push_back(row->warning);
+  if (row->certain) text_.bytes = text_.bytes.substr(0, row->at);
 }
 
 ptrdiff_t TableFileHeader::Find(const std::string& name) const {
@@ -151,6 +160,7 @@ absl::Status TrainFile::CheckTargets() const {
 
 absl::Status TrainFile::Read(std::vector<std::string>& warnings) {
   RETURN_IF_ERROR(header_.Read(source_.train, warnings));
+  header_.LeaveOutTotals(warnings);
   RETURN_IF_ERROR(GiveRoles());
   return columns_->Read(header_.text(), source_.threads, [this] { return CheckTargets(); });
 }

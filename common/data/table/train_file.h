@@ -25,6 +25,8 @@ class TableFileHeader {
  public:
   // Reads the header and warns of columns without a name of their own.
   absl::Status Read(const CsvFile& file, std::vector<std::string>& warnings);
+  // Leaves out a last row that certainly holds totals, and warns of one that may.
+  void LeaveOutTotals(std::vector<std::string>& warnings);
   const CsvText& text() const { return text_; }
   const std::vector<std::string>& names() const { return text_.header; }
   // Returns kAbsent if there is no such column, or name is empty.
