@@ -152,7 +152,6 @@ std::string CompleteSpec(const CLI::App& verb, RawArguments& raw) {
     if (arguments.wait || arguments.follow) return "--array submits only; then: wait --array ID";
     if (arguments.file == "-") return "--array needs a file, as it reads the spec for each Job";
   }
-  if (arguments.request_id.size() > 128) return "--request-id has more than 128 characters";
   return "";
 }
 
@@ -172,6 +171,7 @@ std::string CompleteWords(const Verb& known, RawArguments& raw) {
   if (needs_job && known.takes[0] == "JOB..." && raw.jobs.empty()) {
     return absl::StrCat(name, " needs JOBs: ids or names");
   }
+  if (arguments.request_id.size() > 128) return "--request-id has more than 128 characters";
   if (arguments.all && arguments.any) return "--all contradicts --any";
   if (name == "validate" && arguments.file.empty()) return "validate needs a FILE, or -";
   if (name == "init" && arguments.init.data.empty()) return "init needs DATA: a file or a folder";

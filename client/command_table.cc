@@ -60,6 +60,10 @@ const std::vector<Verb>& Verbs() {
        Prints::kList,
        JsonLines::kNever,
        /*writes_csv=*/true},
+      {"propose",
+       "Add a trial to a Job with search.method ask: propose JOB learning_rate=0.05",
+       RunPropose,
+       {"JOB", "[FIELD=VALUE]..."}},
       {"metrics",
        "Print or draw the training figures of a Job",
        RunMetrics,
@@ -355,6 +359,12 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     Text(verb, "--array", arguments.array, "ID", "Only Jobs of this array");
   } else if (name == "cancel") {
     Text(verb, "--array", arguments.array, "ID", "All Jobs of this array instead of one");
+  } else if (name == "propose") {
+    verb.add_option("SETTINGS", arguments.words,
+                    "Fields of the space: learning_rate=0.05; those left out are as in trial 0")
+        ->type_name("FIELD=VALUE");
+    Text(verb, "--request-id", arguments.request_id, "ID",
+         "Proposing the same settings with this id again answers the same trial");
   } else if (name == "metrics") {
     Text(verb, "-m,--metric", arguments.metrics, "NAMES", "Only these: train_loss,val_metric");
     verb.add_flag("-F,--follow", arguments.follow, "Continue until the Job has ended");

@@ -146,6 +146,19 @@ std::string NameOf(const Json& item) {
   return "";
 }
 
+// Returns the one element that a document tells of: itself if it has an id, else its only section;
+// null: there is none.
+const Json* OneOf(const Json& document) {
+  if (!document.is_object()) return nullptr;
+  if (document.contains("id") && document["id"].is_string()) return &document;
+  const Json* section = nullptr;
+  for (const auto& [key, value] : document.items()) {
+    if (value.is_array() || (value.is_object() && section != nullptr)) return nullptr;
+    if (value.is_object()) section = &value;
+  }
+  return section;
+}
+
 }  // namespace
 
 OutputFormat OutputFormatOf(absl::string_view name) {
@@ -166,9 +179,8 @@ absl::StatusOr<std::string> FormatDocument(absl::string_view json, OutputFormat 
     WriteYaml(document, 0, out);
     return out;
   }
-  const bool one = format == OutputFormat::kName && document.is_object() &&
-                   document.contains("id") && document["id"].is_string();
-  if (one) return Text(document["id"]) + "\n";
+  const Json* const one = format == OutputFormat::kName ? OneOf(document) : nullptr;
+  if (one != nullptr) return NameOf(*one) + "\n";
   const Json* const list = ListOf(document);
   if (list == nullptr) return absl::InvalidArgumentError("this is no list");
   if (format == OutputFormat::kCsv) return Csv(*list);

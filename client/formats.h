@@ -20,7 +20,8 @@ OutputFormat OutputFormatOf(absl::string_view name);
 // kJsonLines writes an element per line. kCsv has a column for each number, word and truth of the
 // elements, with the path of its keys ("scores.oof"); lists are left out. kName writes the `id` of
 // each element, else its `name`, else the first value that is a word; a document that is an object
-// with an `id`, such as a Job, is one element.
+// with an `id`, such as a Job, is one element, and so is the one section of a document without
+// lists.
 // Errors: InvalidArgument: the document is no list.
 absl::StatusOr<std::string> FormatDocument(absl::string_view json, OutputFormat format);
 

@@ -347,6 +347,11 @@ absl::StatusOr<v1::Job> TrainingClient::UpdateJob(const v1::UpdateJobRequest& re
   return Call<v1::UpdateJobRequest, v1::Job>(&Stub::UpdateJob, request);
 }
 
+absl::StatusOr<v1::ProposeTrialReply> TrainingClient::ProposeTrial(
+    const v1::ProposeTrialRequest& request) {
+  return Call<v1::ProposeTrialRequest, v1::ProposeTrialReply>(&Stub::ProposeTrial, request);
+}
+
 absl::StatusOr<v1::Job> TrainingClient::CancelJob(const std::string& id) {
   v1::CancelJobRequest request;
   request.set_id(id);

@@ -73,6 +73,8 @@ class TrainingClient {
   absl::StatusOr<v1::Job> PauseJob(const std::string& id);
   absl::StatusOr<v1::Job> ResumeJob(const std::string& id);
   absl::StatusOr<v1::Job> UpdateJob(const v1::UpdateJobRequest& request);
+  // Adds a trial to a Job whose trials clients propose.
+  absl::StatusOr<v1::ProposeTrialReply> ProposeTrial(const v1::ProposeTrialRequest& request);
   absl::StatusOr<v1::Job> CancelJob(const std::string& id);
   absl::StatusOr<v1::DeleteJobReply> DeleteJob(const std::string& id_or_name);
   absl::StatusOr<v1::Job> PinJob(const v1::PinJobRequest& request);

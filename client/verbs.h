@@ -25,6 +25,7 @@ int RunGet(const Arguments& arguments, Environment& environment);
 int RunWait(const Arguments& arguments, Environment& environment);
 int RunWatch(const Arguments& arguments, Environment& environment);
 int RunTrials(const Arguments& arguments, Environment& environment);
+int RunPropose(const Arguments& arguments, Environment& environment);
 int RunMetrics(const Arguments& arguments, Environment& environment);
 int RunEvents(const Arguments& arguments, Environment& environment);
 int RunFinish(const Arguments& arguments, Environment& environment);

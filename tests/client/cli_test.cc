@@ -69,6 +69,9 @@ TEST_F(CliTest, MisuseIsTwoWithAHint) {
            {"list", "--state", "runing"},
            {"list", "-l", "x"},
            {"list", "--color", "red"},
+           {"propose"},
+           {"propose", "digits", "=5"},
+           {"propose", "digits", "--request-id", std::string(129, 'a')},
            {"submit", "-f", Path("job.yaml"), "--set", "novalue"},
            {"submit", "-f", Path("job.yaml"), "--request-id", std::string(129, 'a')}}) {
     EXPECT_EQ(Run(args).code, 2) << absl::StrJoin(args, " ");

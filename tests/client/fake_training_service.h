@@ -37,6 +37,7 @@ class FakeTrainingService final : public v1::TrainingService::Service {
       on_logs;
   std::function<grpc::Status(const v1::GetSpecRequest&, v1::GetSpecReply*)> on_spec;
   v1::UpdateJobRequest updated;  // the last one
+  std::function<grpc::Status(const v1::ProposeTrialRequest&, v1::ProposeTrialReply*)> on_propose;
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
   v1::ListWorkersReply workers;
@@ -95,6 +96,10 @@ class FakeTrainingService final : public v1::TrainingService::Service {
     dry_run = request->dry_run();
     *reply = garbage;
     return grpc::Status::OK;
+  }
+  grpc::Status ProposeTrial(Context*, const v1::ProposeTrialRequest* request,
+                            v1::ProposeTrialReply* reply) override {
+    return on_propose ? on_propose(*request, reply) : Unset();
   }
   grpc::Status CancelJob(Context*, const v1::CancelJobRequest* request, v1::Job* job) override {
     return Answer(request->id(), job);

@@ -56,6 +56,11 @@ TEST(FormatsTest, WhatIsNoListHasNoLines) {
   EXPECT_EQ(Formatted(R"({"a": 1})", OutputFormat::kCsv), "error: this is no list");
   EXPECT_EQ(Formatted(R"({"id": "a-1", "folds": []})", OutputFormat::kName), "a-1\n");
   EXPECT_EQ(Formatted(R"({"a": [], "b": []})", OutputFormat::kName), "error: this is no list");
+  EXPECT_EQ(Formatted(R"({"created": true, "trial": {"index": 3, "name": "mlp-2"}})",
+                      OutputFormat::kName),
+            "mlp-2\n");
+  EXPECT_EQ(Formatted(R"({"a": {"name": "x"}, "b": {"name": "y"}})", OutputFormat::kName),
+            "error: this is no list");
 }
 
 }  // namespace

@@ -86,7 +86,9 @@ def _():
             raise AssertionError("another trial")
         except traind.ConflictError as e:
             assert "request_id a belongs to trial 1" in str(e), e
-        job.propose({"num_leaves": 9})
+        same = house.json("propose", job.id, "num_leaves=8", "--request-id", "a")
+        assert same == {**again, "trial": same["trial"]} and same["trial"]["index"] == 1, (same, again)
+        assert house.json("propose", job.id, "num_leaves=9")["created"]
         try:
             job.propose({"num_leaves": 10})
             raise AssertionError("more trials than there are")
