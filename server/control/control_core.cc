@@ -248,6 +248,7 @@ void ControlCore::Impl::Advance(JobEntry& entry) {
       AskReuse(entry);
       PlanWhenDue(entry);
       DropHopeless(entry);
+      BringBackStopped(entry);
       StartTrials(entry);
     }
     if (FinalizingDue(entry)) EnterFinalizing(entry);
@@ -271,8 +272,9 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
     const bool pending = task.state == TaskState::kPending;
     const bool now = pending && task.not_before <= now_;
     running += task.state == TaskState::kRunning;
-    waits |= pending;
-    (IsExtra(task) ? ready_extra : ready) |= now;
+    const bool last = IsExtra(task) || ComesBack(job, task);
+    waits |= pending && (IsExtra(task) || !last);
+    (last ? ready_extra : ready) |= now;
   }
   const bool extra = !ready && ready_extra && !FirstTrialNeedsMore(entry);
   ready |= extra;
@@ -413,7 +415,9 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
     const Task& task = job.tasks[i];
     if (task.state == TaskState::kPending) {
       at(task.not_before);
-      if (window.bounded()) at(rule.Latest(task) + absl::Milliseconds(1));
+      const bool back = ComesBack(job, task);
+      const absl::Time latest = back ? LatestComeback(entry, task) : rule.Latest(task);
+      if (window.bounded()) at(latest + absl::Milliseconds(1));
     } else if (task.state == TaskState::kRunning) {
       const auto live = attempts_.find(task.attempt);
       if (live != attempts_.end() && !live->second.stop_sent) {

@@ -298,6 +298,14 @@ class ControlCore::Impl {
   void ApplyFolds(JobEntry& entry, const PlanOutput& out, int folds_before);
   bool Confident(const JobEntry& entry) const;
   bool AllSettled(const Job& job) const;
+
+  // ---- folds whose turn was over: comebacks.cc ----
+  static bool ComesBack(const Job& job, const Task& task);
+  absl::Time LatestComeback(const JobEntry& entry, const Task& task) const;
+  bool CouldGoOn(const JobEntry& entry, const Task& task) const;
+  bool AwaitsEndOfStopped(const JobEntry& entry) const;
+  void BringBackStopped(JobEntry& entry);
+
   bool AwaitsFloor(const Job& job) const;
   void DropHopeless(JobEntry& entry);
   absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live) const;

@@ -117,8 +117,8 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most, b
 
 // A fold that pauses before a retry counts, too: extra models wait until it has run.
 bool ControlCore::Impl::FoldsWait(const Job& job) const {
-  return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [](const Task& task) {
-    return !IsExtra(task) && task.state == TaskState::kPending;
+  return std::any_of(job.tasks.begin() + 1, job.tasks.end(), [&job](const Task& task) {
+    return !IsExtra(task) && task.state == TaskState::kPending && !ComesBack(job, task);
   });
 }
 

@@ -189,7 +189,8 @@ bool ControlCore::Impl::FinalizingDue(const JobEntry& entry) const {
       now_ >= entry.finish_at + kFinishWait) {
     return true;
   }
-  return AllSettled(job) && !AwaitsFloor(job) && !entry.awaits_proposal;
+  return AllSettled(job) && !AwaitsFloor(job) && !entry.awaits_proposal &&
+         !AwaitsEndOfStopped(entry);
 }
 
 // B8: folds that nobody has stopped or dropped before, as traind was away or no Worker there.

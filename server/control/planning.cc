@@ -381,9 +381,11 @@ void ControlCore::Impl::DropHopeless(JobEntry& entry) {
   const size_t tasks = entry.view().tasks.size();
   for (size_t i = 1; i < tasks; ++i) {
     const Task& task = entry.view().tasks[i];
-    if (task.state != TaskState::kPending || now_ <= rule.Latest(task)) continue;
-    // Models of further trials come and go as time allows.
-    if (task.trial == 0) dropped.push_back(ModelText(task));
+    const bool back = ComesBack(entry.view(), task);
+    const absl::Time latest = back ? LatestComeback(entry, task) : rule.Latest(task);
+    if (task.state != TaskState::kPending || now_ <= latest) continue;
+    // Models of further trials come and go as time allows, and so do folds that have had a turn.
+    if (task.trial == 0 && !back) dropped.push_back(ModelText(task));
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
   }
   if (dropped.empty()) return;

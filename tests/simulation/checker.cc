@@ -365,6 +365,10 @@ void Checker::CheckTasks(const json& r, const json* before) {
     const std::string was = old[0];
     // A fold that was cut before it began here may come back: by B9, or with a later deadline.
     bool back = was == "DROPPED" && rows.count(old[1].get<int64_t>()) == 0;
+    // One whose time was over goes on if there is more (B9).
+    const bool went_on = task[0] == "PENDING" || task[1] > old[1];
+    back |= was == "PARTIAL" && went_on && rows.count(old[1].get<int64_t>()) > 0 &&
+            rows.at(old[1].get<int64_t>())[3] == "STOPPED_IN_TIME";
     // One that a Worker out of reach has published by itself counts when that is seen.
     back |= (task[0] == "DONE" || task[0] == "PARTIAL") && (task[2] != old[2] || task[4] != old[4]);
     if (was != "PENDING" && was != "RUNNING" && was != task[0] && !back) {

@@ -1,0 +1,138 @@
+// Folds that were stopped because other Jobs had to have their turn, and go on when slots are free.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/control/control_core_harness.h"
+
+namespace traind {
+namespace {
+
+// A Worker of one slot, and Jobs of one fold that takes longer than their window.
+struct TwoJobs : CoreHarness {
+  static CoreOptions Patient() {
+    CoreOptions options;
+    options.lease = absl::Minutes(5);  // no heartbeats
+    return options;
+  }
+  TwoJobs() : CoreHarness(Patient()) {
+    Attach("w", 1);
+    a = Submit("a");
+    b = Submit("b");
+  }
+  std::string Submit(const std::string& name) {
+    Job job = MakeJob(name, 1);
+    job.spec.epochs = 40;
+    const std::string id = SubmitJob(job);
+    PrepareJob(id);
+    return id;
+  }
+  // The fold of a trains for `seconds`, and its Worker stops it then.
+  void TakeTurn(int seconds = 20) {
+    const int64_t attempt = AttemptOf(a, 1);
+    Say(attempt, Started());
+    Say(attempt, Probe(0.02));  // 2 s an epoch
+    Wait(absl::Seconds(seconds));
+    StopInTime(attempt, seconds / 2.0, 0.8);
+  }
+  void StopInTime(int64_t attempt, double epochs, double score) {
+    Say(attempt, CheckpointAt(static_cast<int64_t>(100 * epochs), epochs));
+    Say(attempt, Saved(false, true, score, epochs));
+    Say(attempt, Ended(AttemptEndReason::kStoppedInTime));
+    Publish(a, Quality::kDegraded);
+  }
+  TaskState FoldOf(const std::string& id) { return TaskOf(id, 1).state; }
+
+  std::string a, b;
+};
+
+TEST(CoreTurnsTest, AFoldWhoseTurnWasOverGoesOnWhenTheOtherJobEndsEarly) {
+  TwoJobs h;
+  h.TakeTurn();
+  EXPECT_EQ(h.FoldOf(h.b), TaskState::kRunning);
+  EXPECT_EQ(h.State(h.a), JobState::kQueued);
+  h.Wait(absl::Seconds(5));
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  h.starts.clear();
+  h.FinishFold(h.b, 0);
+  ASSERT_EQ(h.FoldOf(h.a), TaskState::kRunning);
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_EQ(h.starts[0].resume, "checkpoint-1000.json");
+  EXPECT_GT(h.starts[0].stop_at, h.now + absl::Seconds(20));
+  EXPECT_EQ(h.Stored(h.a).decisions.back().rule, DecisionRule::kB9);
+  // What it learns then answers, and its end is that of the Job.
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  h.Say(attempt, h.Started());
+  h.Wait(absl::Seconds(10));
+  h.Say(attempt, h.CheckpointAt(2000, 20));
+  h.Say(attempt, h.Saved(true, true, 0.9, 20));
+  h.Say(attempt, h.Ended());
+  h.Publish(h.a, Quality::kDegraded);
+  h.Publish(h.a, Quality::kDegraded);
+  EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
+  EXPECT_EQ(h.TaskOf(h.a, 1).member->score, 0.9);
+}
+
+TEST(CoreTurnsTest, ItWaitsBehindFoldsThatHaveNotRun) {
+  TwoJobs h;
+  h.TakeTurn();
+  const std::string c = h.Submit("c");
+  h.FinishFold(h.b, 0);
+  EXPECT_EQ(h.FoldOf(c), TaskState::kRunning);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+}
+
+TEST(CoreTurnsTest, WithoutAFreeSlotTheJobEndsInTimeWithWhatItHas) {
+  TwoJobs h;
+  h.TakeTurn();
+  const absl::Time deadline = h.Stored(h.a).deadline;
+  while (h.State(h.a) == JobState::kQueued && h.now < deadline) h.Wait(absl::Seconds(1));
+  EXPECT_LT(h.now, deadline);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPartial);
+  h.Publish(h.a, Quality::kDegraded);
+  const Job job = h.Stored(h.a);
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  EXPECT_EQ(job.tasks[1].member->score, 0.8);
+  EXPECT_EQ(job.tasks[1].attempts, 1);
+}
+
+TEST(CoreTurnsTest, AFoldThatCouldTrainOnlyALittleLongerDoesNotGoOn) {
+  TwoJobs h;
+  h.TakeTurn(50);  // too little is left for a quarter more
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPartial);
+}
+
+TEST(CoreTurnsTest, AFoldThatRanOutOfPatienceDoesNotGoOn) {
+  TwoJobs h;
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  h.Say(attempt, h.Started());
+  h.Say(attempt, h.Probe(0.02));
+  h.Wait(absl::Seconds(20));
+  h.Say(attempt, h.CheckpointAt(1000, 10));
+  h.Say(attempt, h.Saved(true, true, 0.9, 10));
+  h.Say(attempt, h.Ended());
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kDone);
+  EXPECT_NE(h.State(h.a), JobState::kQueued);
+}
+
+TEST(CoreTurnsTest, AFinishedJobDoesNotGoOn) {
+  TwoJobs h;
+  h.TakeTurn();
+  h.Step({Finish{1, h.a}});
+  h.Publish(h.a, Quality::kDegraded);
+  EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPartial);
+}
+
+TEST(CoreTurnsTest, ItGoesOnAfterARestartOfTraind) {
+  TwoJobs h;
+  h.TakeTurn();
+  h.Crash();
+  h.Attach("w", 1, {h.AttemptOf(h.b, 1)});
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  h.FinishFold(h.b, 0);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kRunning);
+}
+
+}  // namespace
+}  // namespace traind
