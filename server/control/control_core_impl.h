@@ -300,11 +300,16 @@ class ControlCore::Impl {
   bool AllSettled(const Job& job) const;
 
   // ---- folds whose turn was over: comebacks.cc ----
+  static constexpr char kCutFromPlan[] = "cut from the plan";  // the message of such a fold
   static bool ComesBack(const Job& job, const Task& task);
+  static bool OnlyComesBack(const Job& job);
   absl::Time LatestComeback(const JobEntry& entry, const Task& task) const;
   bool CouldGoOn(const JobEntry& entry, const Task& task) const;
   bool AwaitsEndOfStopped(const JobEntry& entry) const;
+  bool TakesTimeLeft(const JobEntry& entry) const;
+  std::string TimeLeftText(const JobEntry& entry, absl::string_view why) const;
   void BringBackStopped(JobEntry& entry);
+  void BringBackCut(JobEntry& entry);
 
   bool AwaitsFloor(const Job& job) const;
   void DropHopeless(JobEntry& entry);

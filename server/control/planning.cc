@@ -246,7 +246,7 @@ bool ControlCore::Impl::AwaitsNews(const JobEntry& entry) const {
 
 void ControlCore::Impl::PlanWhenDue(JobEntry& entry) {
   const Job& job = entry.view();
-  if (job.plans.empty() || AwaitsNews(entry)) return;
+  if (job.plans.empty() || AwaitsNews(entry) || OnlyComesBack(job)) return;
   const Window window = WindowOf(entry);
   if (!entry.pace.first_fold_checked && FirstFoldDue(entry)) {
     entry.pace.first_fold_checked = true;
@@ -366,7 +366,7 @@ void ControlCore::Impl::ApplyFolds(JobEntry& entry, const PlanOutput& out, int f
     const bool named =
         std::find(out.dropped.begin(), out.dropped.end(), task.fold) != out.dropped.end();
     if (first && task.state == TaskState::kPending && (task.fold >= out.plan.folds || named)) {
-      SettleFold(entry, static_cast<int>(i), named ? "no time left (B5)" : "cut from the plan");
+      SettleFold(entry, static_cast<int>(i), named ? "no time left (B5)" : kCutFromPlan);
     } else if (task.epochs_planned != out.plan.epochs) {
       Edit(entry).tasks[i].epochs_planned = out.plan.epochs;
     }
@@ -385,7 +385,7 @@ void ControlCore::Impl::DropHopeless(JobEntry& entry) {
     const absl::Time latest = back ? LatestComeback(entry, task) : rule.Latest(task);
     if (task.state != TaskState::kPending || now_ <= latest) continue;
     // Models of further trials come and go as time allows, and so do folds that have had a turn.
-    if (task.trial == 0 && !back) dropped.push_back(ModelText(task));
+    if (task.trial == 0 && !(back && task.member)) dropped.push_back(ModelText(task));
     SettleFold(entry, static_cast<int>(i), task.message.empty() ? "no time left" : task.message);
   }
   if (dropped.empty()) return;

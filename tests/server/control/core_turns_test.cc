@@ -1,7 +1,9 @@
 // Folds that were stopped because other Jobs had to have their turn, and go on when slots are free.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tests/server/control/control_core_harness.h"
 
@@ -9,23 +11,29 @@ namespace traind {
 namespace {
 
 // A Worker of one slot, and Jobs of one fold that takes longer than their window.
-struct TwoJobs : CoreHarness {
+struct OneSlot : CoreHarness {
   static CoreOptions Patient() {
     CoreOptions options;
     options.lease = absl::Minutes(5);  // no heartbeats
     return options;
   }
-  TwoJobs() : CoreHarness(Patient()) {
-    Attach("w", 1);
-    a = Submit("a");
-    b = Submit("b");
-  }
-  std::string Submit(const std::string& name) {
-    Job job = MakeJob(name, 1);
+  OneSlot() : CoreHarness(Patient()) { Attach("w", 1); }
+  std::string Submit(const std::string& name, int folds = 1) {
+    Job job = MakeJob(name, folds);
     job.spec.epochs = 40;
     const std::string id = SubmitJob(job);
     PrepareJob(id);
     return id;
+  }
+  TaskState FoldOf(const std::string& id) { return TaskOf(id, 1).state; }
+
+  std::string a, b;
+};
+
+struct TwoJobs : OneSlot {
+  TwoJobs() {
+    a = Submit("a");
+    b = Submit("b");
   }
   // The fold of a trains for `seconds`, and its Worker stops it then.
   void TakeTurn(int seconds = 20) {
@@ -41,9 +49,6 @@ struct TwoJobs : CoreHarness {
     Say(attempt, Ended(AttemptEndReason::kStoppedInTime));
     Publish(a, Quality::kDegraded);
   }
-  TaskState FoldOf(const std::string& id) { return TaskOf(id, 1).state; }
-
-  std::string a, b;
 };
 
 TEST(CoreTurnsTest, AFoldWhoseTurnWasOverGoesOnWhenTheOtherJobEndsEarly) {
@@ -71,6 +76,65 @@ TEST(CoreTurnsTest, AFoldWhoseTurnWasOverGoesOnWhenTheOtherJobEndsEarly) {
   h.Publish(h.a, Quality::kDegraded);
   EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
   EXPECT_EQ(h.TaskOf(h.a, 1).member->score, 0.9);
+}
+
+// Three Jobs of which the first has two folds, one of them cut from its Plan for the others.
+struct CutJob : OneSlot {
+  CutJob() {
+    a = Submit("first", 2);
+    b = Submit("second");
+    c = Submit("third");
+    const int64_t attempt = AttemptOf(a, 1);
+    Say(attempt, Started());
+    Say(attempt, Probe(0.02));  // 2 s an epoch
+    Wait(absl::Seconds(14));
+    Say(attempt, CheckpointAt(700, 7));
+    Say(attempt, Saved(true, true, 0.8, 7));
+    Say(attempt, Ended());
+    Publish(a, Quality::kDegraded);
+  }
+  std::string c;
+};
+
+TEST(CoreTurnsTest, AFoldThatWasCutForOthersRunsWhenTheyEndEarly) {
+  CutJob h;
+  EXPECT_EQ(h.Stored(h.a).plans.back().folds, 2);
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kPending);
+  EXPECT_EQ(h.State(h.a), JobState::kQueued);
+  EXPECT_EQ(h.FoldOf(h.b), TaskState::kRunning);
+  h.FinishFold(h.b, 0);
+  // Those that have no model yet go first.
+  EXPECT_EQ(h.FoldOf(h.c), TaskState::kRunning);
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kPending);
+  h.FinishFold(h.c, 0);
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kRunning);
+  EXPECT_EQ(h.Stored(h.a).decisions.back().rule, DecisionRule::kB9);
+  h.FinishFold(h.a, 1);
+  h.Publish(h.a, Quality::kFull);
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kDone);
+}
+
+TEST(CoreTurnsTest, ACutFoldWaitsOnlyAsLongAsAUsefulModelFits) {
+  CutJob h;
+  const absl::Time deadline = h.Stored(h.a).deadline;
+  while (h.State(h.a) == JobState::kQueued && h.now < deadline) h.Wait(absl::Seconds(1));
+  EXPECT_LT(h.now, deadline - absl::Seconds(10));
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kDropped);
+  const std::vector<std::string> rules = h.Rules(h.a);
+  EXPECT_EQ(std::count(rules.begin(), rules.end(), "B4"), 1);
+  h.Publish(h.a, Quality::kDegraded);
+  EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
+}
+
+TEST(CoreTurnsTest, ACutFoldWaitsOnAfterARestart) {
+  CutJob h;
+  h.Crash();
+  h.Attach("w", 1, {h.AttemptOf(h.b, 1)});
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kPending);
+  h.FinishFold(h.b, 0);
+  EXPECT_EQ(h.FoldOf(h.c), TaskState::kRunning);
+  h.FinishFold(h.c, 0);
+  EXPECT_EQ(h.TaskOf(h.a, 2).state, TaskState::kRunning);
 }
 
 TEST(CoreTurnsTest, ItWaitsBehindFoldsThatHaveNotRun) {
