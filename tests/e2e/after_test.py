@@ -85,7 +85,7 @@ def _():
         second = house.program("true", "--after", "first")
         house.cli("cancel", second["id"])
         assert house.ended(second)["state"] == "CANCELLED"
-        assert house.json("get", first["id"])["state"] in ("QUEUED", "RUNNING", "PREPARING")
+        assert house.json("get", first["id"])["state"] in ("QUEUED", "RUNNING", "PLANNING")
 
 
 main()
