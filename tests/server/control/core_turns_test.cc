@@ -126,6 +126,24 @@ TEST(CoreTurnsTest, ACutFoldWaitsOnlyAsLongAsAUsefulModelFits) {
   EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
 }
 
+// What a Plan would say of it changes with the other Jobs, and nothing comes of it.
+TEST(CoreTurnsTest, WhileACutFoldWaitsNothingIsPlanned) {
+  CutJob h;
+  const Job before = h.Stored(h.a);
+  h.Wait(absl::Seconds(14));
+  h.FinishFold(h.b, 0);
+  const std::string d = h.Submit("fourth"), e = h.Submit("fifth");
+  Update later;
+  later.job = h.a;
+  later.budget = absl::Seconds(61);
+  h.Step({later});
+  h.Wait(absl::Seconds(2));
+  const Job job = h.Stored(h.a);
+  ASSERT_EQ(job.tasks[2].state, TaskState::kPending);
+  EXPECT_EQ(job.plans.size(), before.plans.size());
+  EXPECT_EQ(job.decisions.size(), before.decisions.size() + 1);  // the user's
+}
+
 TEST(CoreTurnsTest, ACutFoldWaitsOnAfterARestart) {
   CutJob h;
   h.Crash();
