@@ -64,14 +64,18 @@ for line in sys.stdin:
 """ % sys.executable
 
 
+def fake_python(folder):
+    path = os.path.join(folder, "python")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(FAKE_PEER)
+    os.chmod(path, stat.S_IRWXU)
+    return path
+
+
 @case("A variant that does not come on is given up after a time, and named; the others are timed")
 def _():
     with tempfile.TemporaryDirectory() as folder:
-        python = os.path.join(folder, "python")
-        with open(python, "w", encoding="utf-8") as f:
-            f.write(FAKE_PEER)
-        os.chmod(python, stat.S_IRWXU)
-        options = argparse.Namespace(python=python, data=folder, ranks=1, cores=None, no_compile=True, give_up=2)
+        options = argparse.Namespace(python=fake_python(folder), data=folder, ranks=1, cores=None, no_compile=True, give_up=2, device="cpu")
         began = time.monotonic()
         peer = engine.Peer({"peer": "mlp", "batch": 8, "variants": ["hopeless", "unable", "slower later"]}, options)
         try:
@@ -84,6 +88,18 @@ def _():
         assert peer.given_up["hopeless"] in ("not within 2 s of CPU time", "not within 6 s"), peer.given_up
         assert peer.given_up["unable"] == "no such instructions" and "not within 6 s" in peer.given_up["slower later"]
         assert time.monotonic() - began < 60
+
+
+@case("On a GPU both sides are judged by the clock alone, and no loader takes its rows one by one")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        options = argparse.Namespace(python=fake_python(folder), data=folder, ranks=1, cores=None, no_compile=True, give_up=20, device="cuda")
+        peer = engine.Peer({"peer": "mlp", "batch": 8, "variants": ["plain"]}, options)
+        try:
+            assert peer.variants == ["plain"] and peer.train("plain", 0.1) == (50, 50)
+        finally:
+            peer.close()
+        assert engine.judged((100, 50), options) == (50, 50)
 
 
 @case("The summary compares with the fastest variant, by CPU time and by the clock apart, and names the compiled one")

@@ -222,6 +222,21 @@ TEST_P(NetworksTest, ItTrainsAsAutogradOnTheCpu) {
   EXPECT_LT(Distance(others, outputs), 1e-3);
 }
 
+// Libraries divide their work among three otherwise than among one, two or four.
+TEST_P(NetworksTest, ThreeThreadsTrainAsOne) {
+  if (OnGpu()) return;
+  const auto one = NewLearner(), three = NewLearner();
+  ASSERT_TRUE(one && three);
+  for (int64_t step = 0; step < 6; ++step) {
+    ASSERT_TRUE(Step(*one, step).ok());
+    SetTorchThreads(3);
+    ASSERT_TRUE(Step(*three, step).ok());
+    SetTorchThreads(1);
+    const double loss = one->ConsumeLoss()->mean();
+    EXPECT_NEAR(three->ConsumeLoss()->mean(), loss, 1e-4 * loss) << "step " << step;
+  }
+}
+
 TEST_P(NetworksTest, RowsInTheHostsMemoryAreTheSame) {
   const auto on_device = NewLearner();
   rows_on_host_ = true;
