@@ -1,6 +1,6 @@
 """Kills the traind that has an archive, again and again, while clients submit and cancel; another one takes over.
 
-    bazel build //server:traind && PYTHONPATH=$PWD python3 tests/cluster/standby_drill.py --kills 100
+    bazel build //server:traind //tests/bench:submit_bench && PYTHONPATH=$PWD python3 tests/cluster/standby_drill.py --kills 100
 
 Two trainds with state folders of their own share nothing but --artifacts. In turn, whichever has the archive is killed
 (or, each --pause-every-th time, stopped by SIGSTOP until the other one serves, and then woken). What was acknowledged by
@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -132,6 +133,7 @@ def main():
     parser.add_argument("--takeover-after", default="6s")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds that a takeover may take")
     parser.add_argument("--clients", type=int, default=2)
+    parser.add_argument("--queued", type=int, default=0, help="Jobs that wait from the beginning on")
     options = parser.parse_args()
     begin, strikes = time.monotonic(), []
     with House(standalone=False) as house:
@@ -140,13 +142,17 @@ def main():
         hosts = [Host(house, name) for name in ("one", "two")]
         web = [f"127.0.0.1:{free_port()}" for _ in hosts]
         flags = ["--artifacts", os.path.join(house.root, "artifacts"), "--standby", "--keep-jobs", "1000000",
-                 "--takeover-after", options.takeover_after, "--log-level", "warning"]
+                 "--takeover-after", options.takeover_after, "--log-level", "warning", "--submit-rate", "0"]
 
         def start(n):
             return hosts[n].start(*flags, "--http", web[n])
         holder = 0
         start(0).until("ready")
         start(1).until("standby")
+        if options.queued > 0:
+            subprocess.run([os.path.join(house.bin, "tests/bench/submit_bench"), "--server", hosts[0].address, "--target", "y",
+                            "--train", os.path.join(house.data, "train.csv"), "--jobs", str(options.queued), "--batch", "100"],
+                           check=True)
         callers = [Caller(web, 0.1) for _ in range(options.clients)]
         for caller in callers:
             caller.start()
@@ -155,7 +161,7 @@ def main():
             pause = options.pause_every > 0 and number % options.pause_every == options.pause_every - 1
             strikes.append(strike(hosts[holder], hosts[1 - holder], callers, pause))
             print(json.dumps(strikes[-1]), flush=True)
-            start(holder).until("standby")
+            start(holder).until("standby", limit_s=20 + options.queued / 1000)
             holder = 1 - holder
         for caller in callers:
             caller.over.set()

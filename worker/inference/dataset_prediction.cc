@@ -218,22 +218,32 @@ absl::Status DatasetPrediction::ReadVolumes() {
   return absl::OkStatus();
 }
 
-// Times some durable files, as disks differ by much in what these take.
+// Times some durable files, as disks differ by much in what these take, and a disk that others use
+// differs from second to second.
 absl::Status DatasetPrediction::TimeMasks() {
-  constexpr int kFiles = 5;
-  mask_cost_ = kPublishPerMask;
+  constexpr size_t kFiles = 4, kKept = 4 * kFiles;
+  mask_cost_ = std::max(mask_cost_, kPublishPerMask);
   if (control_.deadline() == absl::InfiniteDuration()) return absl::OkStatus();
   const std::string path = InAttempt("mask.bin");
-  std::vector<absl::Duration> costs;
-  for (int i = 0; i < kFiles; ++i) {
-    const absl::Duration began = clock_.MonotonicNow();
+  absl::Duration began = clock_.MonotonicNow();
+  for (size_t i = 0; i < kFiles; ++i) {
     RETURN_IF_ERROR(StorageError(WriteFileDurably(path, "mask")));
-    costs.push_back(clock_.MonotonicNow() - began);
+    masks_timed_at_ = clock_.MonotonicNow();
+    mask_costs_.push_back(masks_timed_at_ - began);
+    began = masks_timed_at_;
   }
   unlink(path.c_str());
+  const size_t kept = std::min(mask_costs_.size(), kKept);
+  mask_costs_.erase(mask_costs_.begin(), mask_costs_.end() - static_cast<ptrdiff_t>(kept));
+  std::vector<absl::Duration> costs = mask_costs_;
   std::sort(costs.begin(), costs.end());
-  mask_cost_ = std::max(mask_cost_, costs[kFiles / 2]);
+  mask_cost_ = std::max(kPublishPerMask, costs[kept * 3 / 4]);
   return absl::OkStatus();
+}
+
+absl::Status DatasetPrediction::TimeMasksAgain() {
+  constexpr absl::Duration kEvery = absl::Seconds(1);
+  return clock_.MonotonicNow() - masks_timed_at_ < kEvery ? absl::OkStatus() : TimeMasks();
 }
 
 absl::Status DatasetPrediction::ReuseEarlierValues() {
@@ -383,7 +393,8 @@ absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& 
     const auto voxels = static_cast<int64_t>(slab.size() / outputs);
     left -= voxels;
     step_cost_ = clock_.MonotonicNow() - began;
-    began += step_cost_;
+    RETURN_IF_ERROR(TimeMasksAgain());
+    began = clock_.MonotonicNow();
     ReportProgress();
     ended = left > 0 && (TimeIsUp() || CannotFinish(left, voxels));
     return ended ? absl::CancelledError("the time is up") : absl::OkStatus();

@@ -52,6 +52,7 @@ class DatasetPrediction {
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
   absl::Status ReadVolumes();
   absl::Status TimeMasks();
+  absl::Status TimeMasksAgain();  // once a second
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
   std::vector<std::unique_ptr<RowModel>> MoreInstances(const ModelChoice& choice,
@@ -110,10 +111,12 @@ class DatasetPrediction {
   std::optional<VolumeFloorModel> volume_floor_;     // none: it is not kept
   std::vector<std::optional<MemberValues>> values_;  // [model]
   int64_t blocks_done_ = 0;
-  absl::Duration step_cost_;  // duration of the last whole step
-  absl::Duration mask_cost_;  // of writing a volume's mask
-  int missing_ = 0;           // number of models that cannot answer
-  int64_t stand_in_ = 0;      // number of answers that are the mean answer instead of a model's
+  absl::Duration step_cost_;                // duration of the last whole step
+  absl::Duration mask_cost_;                // of writing a volume's mask
+  std::vector<absl::Duration> mask_costs_;  // the last ones
+  absl::Duration masks_timed_at_;
+  int missing_ = 0;       // number of models that cannot answer
+  int64_t stand_in_ = 0;  // number of answers that are the mean answer instead of a model's
 
   int published_ = 0;  // number of members of the last Prediction
   absl::Duration published_at_;
