@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/background_commits.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -80,6 +81,7 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
   const auto volumes = set.volumes(Split::kTest);
   const std::vector<std::string> names = MaskNames(ids, volumes.size());
   MaskFiles files;
+  BackgroundCommits commits;
   const int64_t width = set.values();
   size_t begin = 0;
   for (size_t row = 0; row < volumes.size(); ++row) {
@@ -89,7 +91,7 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
     const MaskForm of_volume = form == MaskForm::kPng && !flat ? MaskForm::kNpy : form;
     files.names.push_back(absl::StrCat(kMasksDir, "/", names[row], MaskEnding(of_volume)));
     ASSIGN_OR_RETURN(
-        const std::unique_ptr<MaskWriter> writer,
+        const std::shared_ptr<MaskWriter> writer,
         MaskWriter::Create(absl::StrCat(folder, "/", files.names.back()), of_volume, shape,
                            volumes[row].geometry.value_or(NiftiGeometry()), orientation));
     std::vector<int64_t> voxels(static_cast<size_t>(std::max<int64_t>(2, width)));  // by label
@@ -98,10 +100,11 @@ absl::StatusOr<MaskFiles> WriteMasks(const std::string& folder, MaskForm form, c
                                  for (const uint8_t label : labels) ++voxels[label];
                                  return writer->Append(labels);
                                }));
-    RETURN_IF_ERROR(writer->Commit().status());
+    RETURN_IF_ERROR(commits.Add([writer] { return writer->Commit().status(); }));
     begin += static_cast<size_t>(volumes[row].shape.voxels() * width);
     files.shares.push_back(SharesOf(voxels, shape.voxels()));
   }
+  RETURN_IF_ERROR(commits.Finish());
   return files;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/background_commits.h"
 #include "common/base/container.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
@@ -218,26 +219,25 @@ absl::Status DatasetPrediction::ReadVolumes() {
   return absl::OkStatus();
 }
 
-// Times some durable files, as disks differ by much in what these take, and a disk that others use
-// differs from second to second.
+// Times some durable files, committed as masks are, as disks differ by much in what these take, and
+// a disk that others use differs from second to second.
 absl::Status DatasetPrediction::TimeMasks() {
-  constexpr size_t kFiles = 4, kKept = 4 * kFiles;
-  mask_cost_ = std::max(mask_cost_, kPublishPerMask);
+  constexpr int kFiles = 12;
+  constexpr size_t kKept = 4;
   if (control_.deadline() == absl::InfiniteDuration()) return absl::OkStatus();
-  const std::string path = InAttempt("mask.bin");
-  absl::Duration began = clock_.MonotonicNow();
-  for (size_t i = 0; i < kFiles; ++i) {
-    RETURN_IF_ERROR(StorageError(WriteFileDurably(path, "mask")));
-    masks_timed_at_ = clock_.MonotonicNow();
-    mask_costs_.push_back(masks_timed_at_ - began);
-    began = masks_timed_at_;
+  const absl::Duration began = clock_.MonotonicNow();
+  BackgroundCommits commits;
+  std::vector<std::string> paths;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string path = paths.emplace_back(InAttempt(absl::StrCat("mask-", i, ".bin")));
+    RETURN_IF_ERROR(StorageError(commits.Add([path] { return WriteFileDurably(path, "mask"); })));
   }
-  unlink(path.c_str());
-  const size_t kept = std::min(mask_costs_.size(), kKept);
-  mask_costs_.erase(mask_costs_.begin(), mask_costs_.end() - static_cast<ptrdiff_t>(kept));
-  std::vector<absl::Duration> costs = mask_costs_;
-  std::sort(costs.begin(), costs.end());
-  mask_cost_ = std::max(kPublishPerMask, costs[kept * 3 / 4]);
+  RETURN_IF_ERROR(StorageError(commits.Finish()));
+  masks_timed_at_ = clock_.MonotonicNow();
+  for (const std::string& path : paths) unlink(path.c_str());
+  mask_costs_.push_back((masks_timed_at_ - began) / kFiles);
+  if (mask_costs_.size() > kKept) mask_costs_.erase(mask_costs_.begin());
+  mask_cost_ = std::max(kPublishPerMask, *std::max_element(mask_costs_.begin(), mask_costs_.end()));
   return absl::OkStatus();
 }
 
