@@ -89,7 +89,7 @@ TEST(CrashLoopTest, AGangGoesOnWithFewerRanks) {
   ASSERT_EQ(SlotCount(h.Stored(id).attempts.back()), 4);
   const absl::Time gone = h.now;
   const auto fewer = [&] {
-    const Attempt& last = h.Stored(id).attempts.back();
+    const Attempt last = h.Stored(id).attempts.back();  // what is stored is a copy
     return last.kind == TaskKind::kTrain && SlotCount(last) == 2;
   };
   while (!fewer() && h.now < gone + 3 * CoreOptions().lease) {
