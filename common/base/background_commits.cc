@@ -12,8 +12,10 @@ void BackgroundCommits::TakeOldest() {
 absl::Status BackgroundCommits::Add(std::function<absl::Status()> commit) {
   constexpr size_t kAtOnce = 4;
   if (running_.size() == kAtOnce) TakeOldest();
-  if (first_error_.ok()) running_.push_back(std::async(std::launch::async, std::move(commit)));
-  return first_error_;
+  if (!first_error_.ok()) return first_error_;
+  // libstdc++ starts a thread, and takes the second way only where it gets none.
+  running_.push_back(std::async(std::launch::async | std::launch::deferred, std::move(commit)));
+  return absl::OkStatus();
 }
 
 absl::Status BackgroundCommits::Finish() {

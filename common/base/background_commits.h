@@ -10,16 +10,15 @@
 
 namespace traind {
 
-// Threads: confined to one; what is added runs on threads of its own.
+// Threads: confined to one; each commit runs on a thread of its own, or in Add() or Finish() where
+// the system gives no thread. The destructor waits for the commits that run and drops their errors.
+// Errors: those of the commits.
 class BackgroundCommits {
  public:
-  // Waits for what still runs.
-  ~BackgroundCommits() = default;
-
-  // Starts `commit`; waits for the oldest one first if too many run. Returns the error of one that
-  // has ended, after which nothing is started.
+  // Starts `commit`; waits for the oldest one first if too many run. Returns the error of a commit
+  // that has ended; after an error no further commit is started.
   absl::Status Add(std::function<absl::Status()> commit);
-  // Waits for all. Returns the first error.
+  // Waits for all commits. Returns the error of the first one that failed.
   absl::Status Finish();
 
  private:

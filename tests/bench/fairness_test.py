@@ -72,10 +72,14 @@ def fake_python(folder):
     return path
 
 
+def peer_options(folder, **more):
+    return argparse.Namespace(python=fake_python(folder), data=folder, ranks=1, cores=None, no_compile=True, **more)
+
+
 @case("A variant that does not come on is given up after a time, and named; the others are timed")
 def _():
     with tempfile.TemporaryDirectory() as folder:
-        options = argparse.Namespace(python=fake_python(folder), data=folder, ranks=1, cores=None, no_compile=True, give_up=2, device="cpu")
+        options = peer_options(folder, give_up=2, device="cpu")
         began = time.monotonic()
         peer = engine.Peer({"peer": "mlp", "batch": 8, "variants": ["hopeless", "unable", "slower later"]}, options)
         try:
@@ -93,7 +97,7 @@ def _():
 @case("On a GPU both sides are judged by the clock alone, and no loader takes its rows one by one")
 def _():
     with tempfile.TemporaryDirectory() as folder:
-        options = argparse.Namespace(python=fake_python(folder), data=folder, ranks=1, cores=None, no_compile=True, give_up=20, device="cuda")
+        options = peer_options(folder, give_up=20, device="cuda")
         peer = engine.Peer({"peer": "mlp", "batch": 8, "variants": ["plain"]}, options)
         try:
             assert peer.variants == ["plain"] and peer.train("plain", 0.1) == (50, 50)

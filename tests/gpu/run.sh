@@ -21,6 +21,9 @@ set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 programs=(cuda_test cuda_networks_test nccl_test gpu_bench trainrank libtraind_cuda.so)
 
+# carried_libraries FILE: those that the archive has to hold.
+carried_libraries() { distribution_libraries "$1" | grep -Ev '/lib(stdc\+\+|gcc_s)\.so' || true; }
+
 pack() {
   local file static target bin
   file="$(realpath -m "$1")"
@@ -43,11 +46,17 @@ pack() {
   done
   strip --strip-unneeded "$folder"/*
   mkdir "$folder/lib"
-  distribution_libraries "$folder/trainrank" | grep -Ev '/lib(stdc\+\+|gcc_s)\.so' | while read -r library; do
+  carried_libraries "$folder/trainrank" | while read -r library; do
     install -m 644 "$(realpath "$library")" "$folder/lib/${library##*/}"
     patchelf --force-rpath --set-rpath '$ORIGIN' "$folder/lib/${library##*/}"
   done
   patchelf --force-rpath --add-rpath '$ORIGIN/lib' "$folder/trainrank"
+  local lacking
+  for target in "$folder"/*; do
+    [ -f "$target" ] || continue
+    lacking="$(carried_libraries "$target")"
+    [ -z "$lacking" ] || { echo "${target##*/} needs what the archive lacks: $lacking" >&2; exit 1; }
+  done
   install -m 755 "$here/run.sh" "$folder/"
   tar -C "$static" -czf "$file" traind-gpu
   rm -r "$static"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/background_commits.h"
 #include "common/base/container.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
@@ -50,6 +49,7 @@ DatasetPrediction::DatasetPrediction(rank_protocol::Predict task, InferenceContr
       sink_(sink),
       clock_(clock),
       began_(clock.MonotonicNow()),
+      commit_cost_(InAttempt(""), clock),
       published_at_(began_) {}
 
 std::string DatasetPrediction::InAttempt(const std::string& name) const {
@@ -210,7 +210,7 @@ absl::Status DatasetPrediction::ReadVolumes() {
   if (!file.ok()) return OfUserFiles(file.status());
   volumes_ = std::move(file->set);
   ReadVolumeFloor();
-  RETURN_IF_ERROR(TimeMasks());
+  RETURN_IF_ERROR(TimeCommits());
   if (volume_->treatment.choose_components) {
     const auto standing = ReadStandingPrediction(task_.state_dir, spec_.from);
     if (standing.ok()) spec_.tuned.largest = standing->tuned.largest;
@@ -219,31 +219,9 @@ absl::Status DatasetPrediction::ReadVolumes() {
   return absl::OkStatus();
 }
 
-// Times some durable files, committed as masks are, as disks differ by much in what these take, and
-// a disk that others use differs from second to second.
-absl::Status DatasetPrediction::TimeMasks() {
-  constexpr int kFiles = 12;
-  constexpr size_t kKept = 4;
+absl::Status DatasetPrediction::TimeCommits() {
   if (control_.deadline() == absl::InfiniteDuration()) return absl::OkStatus();
-  const absl::Duration began = clock_.MonotonicNow();
-  BackgroundCommits commits;
-  std::vector<std::string> paths;
-  for (int i = 0; i < kFiles; ++i) {
-    const std::string path = paths.emplace_back(InAttempt(absl::StrCat("mask-", i, ".bin")));
-    RETURN_IF_ERROR(StorageError(commits.Add([path] { return WriteFileDurably(path, "mask"); })));
-  }
-  RETURN_IF_ERROR(StorageError(commits.Finish()));
-  masks_timed_at_ = clock_.MonotonicNow();
-  for (const std::string& path : paths) unlink(path.c_str());
-  mask_costs_.push_back((masks_timed_at_ - began) / kFiles);
-  if (mask_costs_.size() > kKept) mask_costs_.erase(mask_costs_.begin());
-  mask_cost_ = std::max(kPublishPerMask, *std::max_element(mask_costs_.begin(), mask_costs_.end()));
-  return absl::OkStatus();
-}
-
-absl::Status DatasetPrediction::TimeMasksAgain() {
-  constexpr absl::Duration kEvery = absl::Seconds(1);
-  return clock_.MonotonicNow() - masks_timed_at_ < kEvery ? absl::OkStatus() : TimeMasks();
+  return StorageError(commit_cost_.Update());
 }
 
 absl::Status DatasetPrediction::ReuseEarlierValues() {
@@ -393,7 +371,7 @@ absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& 
     const auto voxels = static_cast<int64_t>(slab.size() / outputs);
     left -= voxels;
     step_cost_ = clock_.MonotonicNow() - began;
-    RETURN_IF_ERROR(TimeMasksAgain());
+    RETURN_IF_ERROR(TimeCommits());
     began = clock_.MonotonicNow();
     ReportProgress();
     ended = left > 0 && (TimeIsUp() || CannotFinish(left, voxels));
@@ -491,9 +469,10 @@ absl::Duration DatasetPrediction::AnswerAt() const {
   absl::Duration cost = publish_cost_;
   if (cost == absl::ZeroDuration()) {
     const auto count = static_cast<double>(answers()) * static_cast<double>(values());
-    cost = kPublishBase + (volumes_ == nullptr ? count * kPublishPerValue
-                                               : static_cast<double>(rows_) * mask_cost_ +
-                                                     count * kPublishPerVoxel);
+    const absl::Duration mask = std::max(kPublishPerMask, commit_cost_.of_file());
+    cost = kPublishBase + (volumes_ == nullptr
+                               ? count * kPublishPerValue
+                               : static_cast<double>(rows_) * mask + count * kPublishPerVoxel);
   }
   return control_.deadline() - kPublishMargin * cost;
 }

@@ -16,6 +16,7 @@
 #include "common/data/image/image_input.h"
 #include "common/publish/dataset_publisher.h"
 #include "worker/floor/volume_floor_model.h"
+#include "worker/inference/commit_cost.h"
 #include "worker/inference/inference_spec.h"
 #include "worker/inference/row_model.h"
 #include "worker/inference/rows_file.h"
@@ -51,8 +52,8 @@ class DatasetPrediction {
   absl::Status ReadSeries(const CsvFile& data, std::vector<std::string>& warnings);
   absl::Status ReadImages(const ImageInput& images, std::vector<std::string>& warnings);
   absl::Status ReadVolumes();
-  absl::Status TimeMasks();
-  absl::Status TimeMasksAgain();  // once a second
+  // What a mask takes besides its voxels; once a second.
+  absl::Status TimeCommits();
   absl::Status ReuseEarlierValues();
   absl::Status PredictWith(int index);
   std::vector<std::unique_ptr<RowModel>> MoreInstances(const ModelChoice& choice,
@@ -111,10 +112,8 @@ class DatasetPrediction {
   std::optional<VolumeFloorModel> volume_floor_;     // none: it is not kept
   std::vector<std::optional<MemberValues>> values_;  // [model]
   int64_t blocks_done_ = 0;
-  absl::Duration step_cost_;                // duration of the last whole step
-  absl::Duration mask_cost_;                // of writing a volume's mask
-  std::vector<absl::Duration> mask_costs_;  // the last ones
-  absl::Duration masks_timed_at_;
+  absl::Duration step_cost_;  // duration of the last whole step
+  CommitCost commit_cost_;
   int missing_ = 0;       // number of models that cannot answer
   int64_t stand_in_ = 0;  // number of answers that are the mean answer instead of a model's
 

@@ -195,8 +195,8 @@ class Learner {
   int64_t rows_at_once() const;
   // Whether the rows stay in the host's memory (LearnerOptions).
   bool rows_on_host() const;
-  // So many steps of the same number of rows are slower than the ones after them: the first, and
-  // those before one is recorded.
+  // The number of steps of one size that are slower than the steps after them: the first one, or
+  // those up to the one that is recorded.
   int64_t steps_before_pace() const;
   // Steps that ran as one launch of a recorded graph (train.paths.cuda_graph).
   int64_t graph_launches() const;

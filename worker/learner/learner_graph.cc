@@ -16,9 +16,10 @@ constexpr int64_t kStepsBefore = 3;
 }  // namespace
 
 // A step that is all of an optimizer step, of a learner that trains alone, on rows that are on the
-// device. Blocks that are recomputed put the generator where it stood, which a recording cannot;
-// what else differs from step to step on the host is: the sum of class weights, the shares of mixup
-// and cutmix, the lengths of texts, the rows that a fixed body has not seen.
+// device. Blocks that are recomputed put the generator where it stood, which a recording cannot.
+// A recording also repeats what the host computed when it was made, but that differs from step to
+// step: the sum of class weights, the shares of mixup and cutmix, the lengths of texts, and the
+// rows that a fixed body has not seen.
 bool Learner::Impl::MayRecord(const StepInput& input) const {
   return options.paths.cuda_graph && device.is_cuda() && options.group == nullptr &&
          !HasTexts(options.shape) && !rows->on_host() && row_weights.empty() &&

@@ -1,4 +1,4 @@
-// Which precision a task trains in, and with how many threads.
+// Which precision a task trains in, with how many threads, and by which of the faster paths.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -48,8 +48,8 @@ absl::StatusOr<Precision> ChoosePrecision(const PrecisionRequest& request, Learn
 absl::StatusOr<int> ChooseThreads(const PrecisionRequest& request, int most, Learner& learner,
                                   Gang& gang, EventSink& sink);
 
-// The paths that pay where so much time is left: cuDNN tries its algorithms for seconds for each
-// network, shape and precision, in which the GPU is idle.
+// Returns the paths without those whose start does not pay where so much time is left: cuDNN's
+// trials of its algorithms may take seconds for each network, shape and precision.
 SpeedPaths PathsWorthTheirStart(SpeedPaths paths, absl::Duration left);
 
 // Whether validating once more, in half precision, may pay off. in_full: the time that it took in

@@ -20,9 +20,10 @@ bool LosesGradient(const at::Tensor& x, const ConvolutionSettings& settings) {
   return x.size(-1) < settings.stride || (x.dim() == 5 && x.size(2) <= 2);
 }
 
-// The gradient of a 1 x 1 kernel with a stride is written past its end where oneDNN has some
-// numbers of threads (8 channels, 3 or 5 threads): memory is damaged, and the process ends sooner
-// or later. What the strides leave out of x is taken away before the convolution, so it has none.
+// oneDNN as LibTorch 2.11 has it writes past the end of the gradient of a 1 x 1 kernel with a
+// stride if it has some numbers of threads, such as 3 or 5 threads with 8 channels: memory is
+// damaged, and the process ends sooner or later. So the pixels that the stride skips are removed
+// from x, and the convolution has no stride.
 bool DamagesMemory(const at::Tensor& weight, const ConvolutionSettings& settings) {
   return settings.stride > 1 && settings.padding == 0 &&
          weight.numel() == weight.size(0) * weight.size(1);

@@ -16,6 +16,7 @@
 namespace traind {
 namespace {
 
+// Drops warnings.
 class Silent final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -47,7 +48,8 @@ class Lstm final : public Model {
       if (k > 0 && training && dropout_ > 0) x = Dropout(x, dropout_, inputs.dropout_seed + k);
       const Layer& layer = layers_[k];
       const at::Tensor start = at::zeros({1, x.size(1), hidden_}, x.options());
-      // At each call cuDNN says that it copies the weights, which lie among the network's others.
+      // On a GPU torch warns at each call that it copies the weights, because they lie among the
+      // network's other ones.
       static c10::WarningHandler* const silent = new Silent;
       const c10::WarningUtils::WarningHandlerGuard quiet(silent);
       // One layer per call, because the dropout between layers is our own.

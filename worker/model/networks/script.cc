@@ -107,7 +107,7 @@ class Script final : public Model {
                                                         const ModelShape& shape,
                                                         Parameters& parameters);
 
-  // It may do what it likes on the host.
+  // A user's network may compute on the host, which a recording would not repeat.
   bool MayBeRecorded() const override { return false; }
 
   void Start(const Parameters& parameters) const override {
