@@ -19,15 +19,18 @@ class CommitCost {
   // folder: it is there, and nothing stays in it. The clock must outlive the object.
   CommitCost(std::string folder, const Clock& clock);
 
-  // Times files, unless that was done less than a second ago. Errors: those of WriteFileDurably.
+  // Times files, unless that was done less than a second or twenty times its duration ago. Errors:
+  // those of WriteFileDurably.
   absl::Status Update();
+  // How long that took last.
+  absl::Duration took() const { return took_; }
   // The duration of one file, the longest of the last few times; 0 before the first time.
   absl::Duration of_file() const;
 
  private:
   const std::string folder_;
   const Clock& clock_;
-  absl::Duration timed_at_ = -absl::InfiniteDuration();
+  absl::Duration timed_at_ = -absl::InfiniteDuration(), took_;
   std::vector<absl::Duration> last_;
 };
 

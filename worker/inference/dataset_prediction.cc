@@ -221,6 +221,9 @@ absl::Status DatasetPrediction::ReadVolumes() {
 
 absl::Status DatasetPrediction::TimeCommits() {
   if (control_.deadline() == absl::InfiniteDuration()) return absl::OkStatus();
+  if (publish_cost_ > absl::ZeroDuration()) return absl::OkStatus();  // that tells more
+  const absl::Duration end = clock_.MonotonicNow() + commit_cost_.took() + step_cost_;
+  if (end >= AnswerAt()) return absl::OkStatus();
   return StorageError(commit_cost_.Update());
 }
 
@@ -372,7 +375,7 @@ absl::StatusOr<std::string> DatasetPrediction::WriteVoxels(int index, RowModel& 
     left -= voxels;
     step_cost_ = clock_.MonotonicNow() - began;
     RETURN_IF_ERROR(TimeCommits());
-    began = clock_.MonotonicNow();
+    began = batch_began = clock_.MonotonicNow();
     ReportProgress();
     ended = left > 0 && (TimeIsUp() || CannotFinish(left, voxels));
     return ended ? absl::CancelledError("the time is up") : absl::OkStatus();

@@ -29,7 +29,7 @@ class CommitCostTest : public testing::Test {
 
   // Times twelve files that take so long each.
   void Time(absl::Duration each) {
-    clock_.now += absl::Seconds(2);
+    clock_.now += absl::Seconds(10);
     clock_.step = 12 * each;
     EXPECT_TRUE(cost().Update().ok());
   }
@@ -64,6 +64,15 @@ TEST_F(CommitCostTest, WithinASecondNothingIsWritten) {
   clock_.step = absl::Milliseconds(900);
   EXPECT_TRUE(cost().Update().ok());
   EXPECT_EQ(cost().of_file(), absl::Milliseconds(1));
+}
+
+TEST_F(CommitCostTest, ASlowDiskIsTimedForATwentiethOfTheTime) {
+  Time(absl::Milliseconds(100));
+  EXPECT_EQ(cost().took(), absl::Milliseconds(1200));
+  std::filesystem::remove_all(folder_);
+  clock_.step = absl::Seconds(20);
+  EXPECT_TRUE(cost().Update().ok());  // nothing is written
+  EXPECT_FALSE(cost().Update().ok());
 }
 
 TEST_F(CommitCostTest, AFolderThatCannotBeWrittenIsAnError) {
