@@ -53,14 +53,10 @@ struct ColumnSum {
   double largest = 0;        // magnitude
   double unit = 1;           // the smallest of the values
   int64_t numbers = 0, not_zero = 0;
-  bool has_word = false;  // of a total
 
   void Add(absl::string_view text) {
     const std::optional<Written> written = WrittenNumber(text);
-    if (!written) {
-      has_word |= IsTotalWord(text);
-      return;
-    }
+    if (!written) return;
     sum += written->value;
     size += std::fabs(written->value);
     largest = std::max(largest, std::fabs(written->value));
@@ -117,19 +113,26 @@ std::optional<TotalRow> FindTotalRow(const CsvText& file) {
   const auto word_at = static_cast<size_t>(word - fields.begin());
 
   std::vector<ColumnSum> columns(fields.size());
+  std::vector<size_t> summed;  // columns
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (WrittenNumber(fields[i])) summed.push_back(i);
+  }
+  if (summed.empty()) return std::nullopt;
   CsvText above = file;
   above.bytes = file.bytes.substr(0, row.at);
   int64_t rows = 0;
   const absl::Status status = ForEachBlock(above, columns.size(), [&](const CsvRows& block) {
-    const absl::string_view* field = block.fields();
-    for (size_t i = 0; i < block.rows(); ++i) {
-      for (ColumnSum& column : columns) column.Add(*field++);
+    const absl::string_view* row_fields = block.fields();
+    for (size_t i = 0; i < block.rows(); ++i, row_fields += columns.size()) {
+      // Where other rows have the word, it is an ordinary value, and the walk ends.
+      if (IsTotalWord(row_fields[word_at])) return absl::CancelledError("the word is a value");
+      for (const size_t column : summed) columns[column].Add(row_fields[column]);
     }
     rows += static_cast<int64_t>(block.rows());
     return absl::OkStatus();
   });
   // An error may be a quoted field with several lines, of which the last is no row.
-  if (!status.ok() || columns[word_at].has_word) return std::nullopt;
+  if (!status.ok()) return std::nullopt;
 
   int sums = 0, others = 0;
   std::string named;
