@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
@@ -21,18 +22,40 @@
 namespace traind {
 namespace {
 
+struct OneGraph final : public at::cuda::CUDAGraph {
+  // Ends a recording that failed. Its error is ignored, because the failure is already known. Where
+  // a capture is invalid, capture_end() throws before it has undone what capture_begin() did, and
+  // later steps would fail: memory would go to the recording's pool, and random numbers count as
+  // recorded. So that is undone here.
+  void Abandon() {
+    try {
+      capture_end();
+    } catch (const c10::Error&) {
+      cudaGetLastError();  // resets it
+      if (capture_ended_) return;
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
+      c10::cuda::CUDACachingAllocator::releasePool(capture_dev_, mempool_id_);
+      for (const auto& [state, increment] : captured_generator_states_) state->capturing_ = false;
+    }
+  }
+};
+
 class CudaGraph final : public DeviceGraph {
  public:
-  // Recording needs a stream other than the default one.
+  // Recording needs a stream other than the default one, always the same: it gets memory of its own
+  // for products, and the pool hands out streams in turn, so that a later one were that of
+  // CopyAhead. Memory that is only kept is given back first, because a recording cannot ask for it.
   explicit CudaGraph(const std::function<void()>& body) {
+    static const c10::cuda::CUDAStream recording = c10::cuda::getStreamFromPool();
     c10::cuda::device_synchronize();
-    const c10::cuda::CUDAStreamGuard stream(c10::cuda::getStreamFromPool());
+    c10::cuda::CUDACachingAllocator::emptyCache();
+    const c10::cuda::CUDAStreamGuard stream(recording);
     // Loader threads lock memory meanwhile, which would end a capture in the strict mode.
     graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
     try {
       body();
     } catch (...) {
-      End();
+      graph_.Abandon();
       throw;
     }
     graph_.capture_end();
@@ -41,15 +64,7 @@ class CudaGraph final : public DeviceGraph {
   void Launch() override { graph_.replay(); }
 
  private:
-  // Ends a recording that failed. Its error is ignored, because the failure is already known.
-  void End() {
-    try {
-      graph_.capture_end();
-    } catch (const c10::Error&) {
-    }
-  }
-
-  at::cuda::CUDAGraph graph_;
+  OneGraph graph_;
 };
 
 class CudaLibrary final : public CudaApi {

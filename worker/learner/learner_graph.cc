@@ -37,17 +37,16 @@ int64_t Learner::steps_before_pace() const {
 void Learner::Impl::DropGraph() {
   graph.reset();
   graph_media = {};
-  graph_rows = steps_alike = 0;
+  graph_rows = 0;
+  steps_of.clear();
 }
 
 // Returns false if this step has to run operator by operator.
 absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
   if (!MayRecord(input) || (graph != nullptr && input.rows < graph_rows)) return false;
-  if (input.rows != graph_rows) {
+  if (graph != nullptr && input.rows > graph_rows)
     DropGraph();  // the batch's buffers may move, too
-    graph_rows = input.rows;
-  }
-  if (graph == nullptr && ++steps_alike <= kStepsBefore) return false;
+  if (graph == nullptr && ++steps_of[input.rows] <= kStepsBefore) return false;
   const at::NoGradGuard no_gradients;
   const at::Tensor index = order.narrow(0, input.begin, input.rows);
   MediaTensors of_rows;
@@ -55,6 +54,7 @@ absl::StatusOr<bool> Learner::Impl::GraphStep(const StepInput& input) {
     ASSIGN_OR_RETURN(of_rows, NextMedia(input));
   }
   if (graph == nullptr) {
+    graph_rows = input.rows;
     graph_index = index.clone();
     if (of_rows.image.defined()) graph_media.image = of_rows.image.clone();
     if (of_rows.target.defined()) graph_media.target = of_rows.target.clone();

@@ -67,7 +67,8 @@ struct Learner::Impl {
 
   // GPUs: a graph of a whole step, recorded after several steps with the same number of rows.
   std::unique_ptr<DeviceGraph> graph;
-  int64_t graph_rows = 0, steps_alike = 0;
+  int64_t graph_rows = 0;
+  std::map<int64_t, int64_t> steps_of;  // [rows of a step] how many, since the last recording
   bool graph_failed = false;
   int64_t graph_launches = 0;
   // The inputs that change from step to step.

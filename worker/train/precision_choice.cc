@@ -70,12 +70,22 @@ bool ProbeWorthIts(const PrecisionRequest& request, const Learner& learner) {
   return gains && HasTimeForProbe(request, learner);
 }
 
-absl::StatusOr<double> TimeStep(const PrecisionRequest& request, int64_t rows, int world_size,
-                                Learner& learner) {
+struct StepTime {
+  double whole_s = 0;
+  double computing_s = 0;  // without the wait for the batch, which is loaded ahead in training
+};
+
+absl::StatusOr<StepTime> TimeStep(const PrecisionRequest& request, int64_t rows, int world_size,
+                                  Learner& learner) {
+  RETURN_IF_ERROR(learner.ConsumeLoss().status());
   const auto started = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(request.step({0, rows, rows * world_size, 1e-6}));
   RETURN_IF_ERROR(learner.Synchronize());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  StepTime time;
+  time.whole_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  ASSIGN_OR_RETURN(const LossSum step, learner.ConsumeLoss());
+  time.computing_s = std::max(0.0, time.whole_s - step.gather_s);
+  return time;
 }
 
 // How many steps of each kind are timed, where one takes so long and is that share of a whole one;
@@ -113,19 +123,20 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
   const auto time_step = [&] { return TimeStep(request, rows, gang.world_size(), learner); };
   ASSIGN_OR_RETURN(const Learner::State state, learner.Save());
   RETURN_IF_ERROR(learner.SetOrder(request.training_rows.first(static_cast<size_t>(rows))));
-  ASSIGN_OR_RETURN(const double first_s, time_step());
-  int64_t in_part =
-      parts && rows / kParts >= kLeastRows && StepsWorthTiming(request, learner, first_s, 1) == 0
-          ? 1
-          : 0;
+  ASSIGN_OR_RETURN(const StepTime first, time_step());
+  int64_t in_part = parts && rows / kParts >= kLeastRows &&
+                            StepsWorthTiming(request, learner, first.whole_s, 1) == 0
+                        ? 1
+                        : 0;
   RETURN_IF_ERROR(gang.ShareNumber(in_part));
   if (in_part != 0) {
     rows /= kParts;
     RETURN_IF_ERROR(time_step().status());  // warms up what is of this size
   }
-  std::vector<double> before(1), after;
-  ASSIGN_OR_RETURN(before[0], time_step());
-  int64_t timed = StepsWorthTiming(request, learner, before[0], in_part != 0 ? 1.0 / kParts : 1);
+  ASSIGN_OR_RETURN(const StepTime second, time_step());
+  std::vector<double> before = {second.computing_s}, after;
+  int64_t timed =
+      StepsWorthTiming(request, learner, second.whole_s, in_part != 0 ? 1.0 / kParts : 1);
   RETURN_IF_ERROR(gang.ShareNumber(timed));
   // Two have been taken.
   const auto warm_up = [&](int64_t taken) -> absl::Status {
@@ -138,14 +149,14 @@ absl::StatusOr<std::optional<StepTimes>> CompareSteps(const PrecisionRequest& re
       before.clear();
     }
     while (static_cast<int64_t>(before.size()) < timed) {
-      ASSIGN_OR_RETURN(const double step_s, time_step());
-      before.push_back(step_s);
+      ASSIGN_OR_RETURN(const StepTime step, time_step());
+      before.push_back(step.computing_s);
     }
     RETURN_IF_ERROR(change());
     RETURN_IF_ERROR(warm_up(0));
     while (static_cast<int64_t>(after.size()) < timed) {
-      ASSIGN_OR_RETURN(const double step_s, time_step());
-      after.push_back(step_s);
+      ASSIGN_OR_RETURN(const StepTime step, time_step());
+      after.push_back(step.computing_s);
     }
   }
   RETURN_IF_ERROR(learner.Load(state));

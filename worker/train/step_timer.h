@@ -23,11 +23,12 @@ class StepTimer {
   absl::Duration total() const { return total_; }
   absl::Duration recent() const { return recent_; }
 
-  // Returns a quantile of the first steps; the very first one is left out, because it allocates and
-  // selects kernels.
+  // Returns a quantile of the first steps but for the very first ones, which allocate and select
+  // kernels (all of them where there are no others).
   // REQUIRES: steps() > 0. share: 0.5 = the median.
-  absl::Duration Quantile(double share) const {
-    std::vector<absl::Duration> sorted(first_.begin() + (first_.size() > 1 ? 1 : 0), first_.end());
+  absl::Duration Quantile(double share, int64_t but = 1) const {
+    const int64_t left_out = static_cast<int64_t>(first_.size()) > but ? but : 0;
+    std::vector<absl::Duration> sorted(first_.begin() + left_out, first_.end());
     std::sort(sorted.begin(), sorted.end());
     return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
   }

@@ -158,8 +158,9 @@ absl::Status Trainer::RunStep() {
   ++steps_in_precision_;
   const absl::Duration now = clock_.MonotonicNow();
   timer_.Add(now - started);
-  if (!probed_ &&
-      (timer_.steps() >= kProbeSteps || (timer_.steps() >= 3 && timer_.total() >= kProbeTime))) {
+  const int64_t enough = learner_->steps_before_pace() + 2;
+  if (!probed_ && (timer_.steps() >= kProbeSteps ||
+                   (timer_.steps() >= enough && timer_.total() >= kProbeTime))) {
     probed_ = true;
     if (gang_->leads()) RETURN_IF_ERROR(SendProbe());
   }
@@ -427,8 +428,9 @@ absl::Status Trainer::SendProbe() {
         static_cast<double>(alike - epoch_) / static_cast<double>(planned_epochs_ - epoch_);
     return absl::ToDoubleSeconds(share * step + (1 - share) * whole_step_);
   };
-  probe.step_s = of_all_epochs(timer_.Quantile(0.5));
-  probe.step_p90_s = of_all_epochs(timer_.Quantile(0.9));
+  const int64_t slower = learner_->steps_before_pace();
+  probe.step_s = of_all_epochs(timer_.Quantile(0.5, slower));
+  probe.step_p90_s = of_all_epochs(timer_.Quantile(0.9, slower));
   probe.timed_steps = timer_.steps();
   probe.evaluate_s = absl::ToDoubleSeconds(evaluate_time_);
   probe.predict_s = absl::ToDoubleSeconds(predict_time_);

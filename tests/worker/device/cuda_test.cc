@@ -1,5 +1,8 @@
 // A GPU must compute the same results as the CPU. Skipped on machines without a GPU.
 #include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -130,6 +133,30 @@ TEST(CudaTest, AGraphTrainsAsStepByStep) {
       EXPECT_EQ(learners[1]->graph_launches(), 12);  // not the first three, and not step 7
     }
   }
+}
+
+TEST(CudaTest, EpochsOfFewStepsAreRecorded) {
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
+  const auto learner = NewLearner(*cuda, true, Precision::kFp32);
+  for (int64_t step = 0; step < 12; ++step) {
+    const int64_t rows = step % 4 == 3 ? kBatch / 3 : kBatch;
+    ASSERT_TRUE(learner->Step({step * kBatch, rows, rows, 1e-3, 1}).ok());
+  }
+  EXPECT_EQ(learner->graph_launches(), 6);  // of nine whole steps but the first three
+}
+
+TEST(CudaTest, StepsGoOnAfterARecordingThatFails) {
+  const auto cuda = LoadCuda();
+  if (!cuda.ok()) GTEST_SKIP() << cuda.status().ToString();
+  const auto learner = NewLearner(*cuda, true, Precision::kFp32, "mlp", {}, /*dropout=*/0.2);
+  const at::Tensor one = at::ones({1}, at::kCUDA);
+  for (int time = 0; time < 40; ++time) {  // more often than there are streams
+    EXPECT_THROW((*cuda)->Record([&] { one.item<float>(); }), c10::Error);
+    ASSERT_TRUE(learner->Step({time % 8 * kBatch, kBatch, kBatch, 1e-3, 1}).ok()) << time;
+    ASSERT_TRUE(learner->Synchronize().ok());
+  }
+  EXPECT_GT(learner->graph_launches(), 0);
 }
 
 TEST(CudaTest, WarmUpLoadsTheContext) {

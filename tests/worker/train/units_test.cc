@@ -55,6 +55,14 @@ TEST(StepTimerTest, QuantilesLeaveOutTheFirstStep) {
   EXPECT_EQ(timer.Quantile(0.9), absl::Milliseconds(8));
 }
 
+TEST(StepTimerTest, AsManyAreLeftOutAsAreSlower) {
+  StepTimer timer;
+  for (int i = 0; i < 4; ++i) timer.Add(absl::Seconds(9));
+  EXPECT_EQ(timer.Quantile(0.5, 4), absl::Seconds(9));
+  for (int i = 1; i <= 3; ++i) timer.Add(absl::Milliseconds(i));
+  EXPECT_EQ(timer.Quantile(0.5, 4), absl::Milliseconds(2));
+}
+
 class TaskControlTest : public testing::Test {
  protected:
   SimulatedClock clock_{absl::UnixEpoch()};
