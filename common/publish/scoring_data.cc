@@ -141,7 +141,7 @@ absl::StatusOr<ScoringData> LoadScoringData(const PublishRequest& request) {
   scoring.forward = split.ok() && split->kind == SplitKind::kForward;
   if (split.ok()) {
     scoring.train_steps = TrainSteps(*scoring.table, *split, folds.values);
-    scoring.test_steps = TestSteps(*scoring.table, split->shape.horizon);
+    scoring.test_steps = TestSteps(*scoring.table, split->shape);
   }
   return scoring;
 }

@@ -103,6 +103,7 @@ TypeChoice TypeOfSpec(const v1::JobSpec& spec) {
   if (data.has_window()) return {"forecasting", "data.window is set"};
   if (data.has_horizon()) return {"forecasting", "data.horizon is set"};
   if (!data.known_ahead().empty()) return {"forecasting", "data.known_ahead is set"};
+  if (data.rolling()) return {"forecasting", "data.rolling is set"};
   if (spec.predictions().quantiles_size() > 0) {
     return {"regression", "predictions.quantiles is set"};
   }

@@ -189,6 +189,10 @@ void CheckData(const v1::JobSpec& spec, const std::string& type, FieldChecker& c
     check.Add(data.has_window() ? "data.window" : "data.horizon",
               "is of task.type forecasting only");
   }
+  if (!forecasting && data.rolling()) check.Add("data.rolling", "is of task.type forecasting only");
+  if (data.rolling() && data.has_horizon() && data.horizon() == 0) {
+    check.Add("data.rolling", "needs a data.horizon of 1 or more: with 0 no past target is used");
+  }
 }
 
 void CheckLoss(const v1::JobSpec& spec, const std::string& type, FieldChecker& check) {

@@ -95,6 +95,11 @@ void CheckColumns(const v1::JobSpec& spec, const DataFile& train, const DataFile
   const auto has = [](const DataFile& file, const std::string& column) {
     return absl::c_linear_search(file.header, column);
   };
+  if (data.rolling() && !has(*test, named.targets.front())) {
+    warnings->push_back(absl::StrCat("data.rolling: the test file has no column '",
+                                     named.targets.front(),
+                                     "', so predictions stand for its past values"));
+  }
   std::vector<std::string> missing, extra;
   for (size_t i = 0; i < train.header.size(); ++i) {
     const std::string& column = train.header[i];

@@ -8,16 +8,16 @@ from tests.cases import case, main
 from tests.e2e.harness import House, rows_of
 
 
-def series(rows, begin=0, seed=3, target=True, scale=1.0):
-    """CSV lines of days with a season of seven and a number that tells of tomorrow."""
+def series(rows, begin=0, seed=3, target=True, scale=1.0, ahead=1):
+    """CSV lines of days with a season of seven and a number that tells of the day that many days later."""
     chance = random.Random(seed)
     lines = []
-    last = 0.0
+    told = [0.0] * ahead
     for i in range(begin + rows):
         news = chance.gauss(0, 1)
-        # Nothing linear tells what the news of the day before do.
-        value = 10 * math.sin(i * 2 * math.pi / 7) + 5 * abs(last) + 0.1 * chance.gauss(0, 1)
-        last = news
+        # Nothing linear tells what the news of that day before do.
+        value = 10 * math.sin(i * 2 * math.pi / 7) + 5 * abs(told[i]) + 0.1 * chance.gauss(0, 1)
+        told.append(news)
         day = f"20{10 + i // 336:02d}-{1 + i % 336 // 28:02d}-{1 + i % 28:02d}"
         if i >= begin:
             lines.append(f"{day},{news:.4f}" + (f",{scale * value:.4f}" if target else ""))
@@ -94,6 +94,31 @@ def _():
         other = house.submit(spec(), "--wait")
         assert rows_of(other["predictions"]["path"]) == table
         assert other["scores"]["test"] > 100 * job["scores"]["test"], other["scores"]
+
+
+@case("A rolling forecast predicts each test row from what was known `horizon` rows before it", limit_s=240)
+def _():
+    with House(slots=2) as house:
+        write(house, "train.csv", series(700, ahead=3))
+        house.start()
+        lines = series(30, begin=700, ahead=3)
+        for model in ({"mlp": {"hidden": [32], "dropout": 0}}, {"lightgbm": {}}):
+            def answers(test, header="day,news,value", **data):
+                write(house, "test.csv", test, header)
+                job = house.submit({**spec(horizon=3, **data), "model": model,
+                                    "train": {**spec()["train"], "epochs": 20} if "mlp" in model else {"epochs": 100}}, "--wait")
+                assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+                return [row[1] for row in rows_of(job["predictions"]["path"])[1:]], job
+            plain, _ = answers(lines, rolling=True)
+            day, news, _ = lines[9].split(",")
+            told, _ = answers([*lines[:9], f"{day},{news},500", *lines[10:]], rolling=True)
+            # The first row that may know of row 9 is row 12.
+            assert told[:12] == plain[:12] and told[12] != plain[12], (plain, told)
+            unknown, job = answers([line.rsplit(",", 1)[0] for line in lines], "day,news", rolling=True)
+            assert unknown[:3] == plain[:3] and unknown[3:] != plain[3:], (plain, unknown)
+            assert any("the test file has no column 'value'" in w for w in job["warnings"]), job["warnings"]
+        once, _ = answers(lines)
+        assert once != plain, once
 
 
 @case("Series that alternate in the file are told apart, and test rows keep the file's order")

@@ -52,7 +52,9 @@ LagModels::LagModels(const Table& table, const SampleShape& shape, int64_t perio
   }
   all_.resize(table.schema().targets());
   for (size_t s = 0; s < series_.size(); ++s) {
-    for (size_t k = 0; k < all_.size(); ++k) all_[k].push_back(TargetOf(table, series_[s], k));
+    for (size_t k = 0; k < all_.size(); ++k) {
+      all_[k].push_back(TargetOf(table, series_[s], k, shape.rolling));
+    }
     for (int64_t i = 0; i < series_[s].train(); ++i) place_of_.emplace_back(s, i);
   }
   one_.rows = 1;
@@ -175,7 +177,8 @@ bool LagModels::PredictTest(float share, const Late& late, absl::Span<float> out
         if (i % 256 == 0 && late()) return false;
         const int64_t at = places.train() + i;
         const float value = Predict(s, at, k, values);
-        values[static_cast<size_t>(at)] = value;
+        float& known = values[static_cast<size_t>(at)];
+        if (std::isnan(known)) known = value;
         out[static_cast<size_t>(places.test_begin + i) * all_.size() + k] += share * value;
       }
     }

@@ -51,8 +51,9 @@ class LagModels {
 
   // Predicts training rows; out: [training rows, targets]. Returns false if it gets late.
   bool PredictTrain(absl::Span<const int32_t> rows, const Late& late, absl::Span<float> out);
-  // Adds share * the test rows' predictions to out, [test rows, targets]. Each row goes on from
-  // those before it. Returns false if it gets late.
+  // Adds share * the test rows' predictions to out, [test rows, targets]. Where a
+  // target is not known, the row's prediction stands in its place for the rows behind it. Returns
+  // false if it gets late.
   bool PredictTest(float share, const Late& late, absl::Span<float> out);
 
  private:

@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<float>> SeriesFloorModel::Predict(const Table& later)
       }
       for (const SeriesPlaces& places : all) {
         for (size_t k = 0; k < targets; ++k) {
-          const std::vector<float> known = TargetOf(later, places, k);
+          const std::vector<float> known = TargetOf(later, places, k, /*rolling=*/false);
           SeriesPart series(known, places, targets, k, values);
           series.Naive(period, prior[k]);
           if (kind) series.Local(*kind, season);

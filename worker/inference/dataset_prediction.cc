@@ -511,7 +511,7 @@ absl::Status DatasetPrediction::PublishNow() {
   answer.metric = spec_.metric;
   answer.columns = {schema_.id, schema_.targets, schema_.classes, spec_.tuned.threshold,
                     spec_.quantiles};
-  if (later_ != nullptr) answer.columns.steps = TestSteps(*later_, shape_.horizon);
+  if (later_ != nullptr) answer.columns.steps = TestSteps(*later_, shape_);
   answer.tuned = spec_.tuned;
   answer.form = spec_.form;
   answer.rows = rows_;

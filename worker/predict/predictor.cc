@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "common/base/durable_file.h"
@@ -54,6 +55,28 @@ KnownTargets TrainingTargets(const RowEncoder& encoder, const SeriesRows& series
   return known;
 }
 
+// Whether all targets of the series' test rows count as known (SampleShape::rolling).
+bool AllTargetsKnown(const RowEncoder& encoder, const SeriesRows& series, size_t outputs) {
+  if (!encoder.shape().rolling || !encoder.table().schema().test_has_target) return false;
+  for (size_t k = 0; k < outputs; ++k) {
+    const auto targets = encoder.table().TargetValue(Split::kTest, k);
+    if (!std::all_of(targets.begin() + series.test_begin, targets.begin() + series.test_end,
+                     [](float target) { return std::isfinite(target); })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Sets `targets`, the answer for a test row of the table, to what counts as known of it.
+void TakeKnown(const RowEncoder& encoder, int64_t row, absl::Span<float> targets) {
+  if (!encoder.shape().rolling || !encoder.table().schema().test_has_target) return;
+  for (size_t k = 0; k < targets.size(); ++k) {
+    const float known = encoder.table().TargetValue(Split::kTest, k)[static_cast<size_t>(row)];
+    if (std::isfinite(known)) targets[k] = known;
+  }
+}
+
 // out: [test rows of the series, outputs].
 absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights which,
                            const SeriesRows& series, size_t outputs, absl::Span<float> out) {
@@ -65,9 +88,17 @@ absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights 
   Append(encoder.Encode(Split::kTest, series.test_begin, series.test_end), rows);
   const int64_t count = series.test_end - series.test_begin;
   KnownTargets known = TrainingTargets(encoder, series, outputs);
+  std::vector<float> targets(outputs);
+  const auto take = [&](int64_t row) {
+    TakeKnown(encoder, series.test_begin + row, absl::MakeSpan(targets));
+    known.Append(targets);
+    encoder.SetTargets(targets, row + history, rows);
+  };
   // For `horizon` rows at a time all needed past targets are known.
   const int64_t horizon = encoder.shape().horizon;
-  const int64_t step = std::min(kEncodeRows, horizon == 0 ? count : horizon);
+  const bool all_known = horizon == 0 || AllTargetsKnown(encoder, series, outputs);
+  for (int64_t row = 0; horizon > 0 && all_known && row < count; ++row) take(row);
+  const int64_t step = std::min(kEncodeRows, all_known ? count : horizon);
   for (int64_t begin = 0; begin < count; begin += step) {
     const int64_t end = std::min(count, begin + step);
     const auto to = out.subspan(static_cast<size_t>(begin) * outputs,
@@ -77,8 +108,9 @@ absl::Status PredictSeries(Learner& learner, const RowEncoder& encoder, Weights 
     for (int64_t row = begin; row < end; ++row) {
       const auto answer = to.subspan(static_cast<size_t>(row - begin) * outputs, outputs);
       encoder.ToTargets(known.Before(trained + row), answer);
-      known.Append(answer);
-      encoder.SetTargets(answer, row + history, rows);
+      if (all_known) continue;
+      targets.assign(answer.begin(), answer.end());
+      take(row);
     }
   }
   return absl::OkStatus();

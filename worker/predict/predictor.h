@@ -17,10 +17,11 @@ namespace traind {
 
 // Predicts the test rows. Rows are encoded part by part, so memory does not grow with them
 // beyond the result. If samples have a history (the encoder's shape), a series' test rows
-// follow its training rows; beyond the horizon, predictions stand in for past targets.
-// media: of the test rows; null if samples have none. Voxels of volumes may be too many to be
-// held in memory, so for volumes `file` is written instead, slab by slab: [voxels of all test
-// rows, values per voxel]. Errors: those of the learner and of DurableWriter.
+// follow its training rows; beyond the horizon, predictions stand in for past targets that do not
+// count as known (SampleShape::rolling). media: of the test rows; null if samples have none. Voxels
+// of volumes may be too many to be held in memory, so for volumes `file` is written instead, slab
+// by slab: [voxels of all test rows, values per voxel]. Errors: those of the learner and of
+// DurableWriter.
 //
 // group: null, or ranks that all call this with the same weights; each predicts a part of the
 // rows, and rank 0 gets the answers (the others get none). REQUIRES: CanShareTest, then.

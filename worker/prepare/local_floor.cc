@@ -39,7 +39,7 @@ class SeriesFitter {
     const size_t targets = table_.schema().targets();
     const std::vector<FoldRun> runs = RunsOf(series, folds_.fold_of);
     for (size_t k = 0; k < targets; ++k) {
-      const std::vector<float> target = TargetOf(table_, series, k);
+      const std::vector<float> target = TargetOf(table_, series, k, folds_.split.shape.rolling);
       const std::vector<double> values(target.begin(), target.end());
       const auto cell = [&](Array<float>& array, int64_t row) -> float& {
         return array.values[static_cast<size_t>(row) * targets + k];
@@ -54,7 +54,8 @@ class SeriesFitter {
       }
       LocalForecast local(kind_, values, series.train(), season_);
       for (int64_t row = 0; row < series.test(); ++row) {
-        local.Forecast(series.train() + row, row + 1, cell(floor.test, series.test_begin + row));
+        local.Forecast(series.train() + row, TestStepsAhead(folds_.split.shape, row),
+                       cell(floor.test, series.test_begin + row));
       }
     }
   }

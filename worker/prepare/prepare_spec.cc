@@ -77,6 +77,7 @@ absl::Status TakeSplit(const plain::DataSpec& data, PrepareSpec& result) {
   if (result.time.empty()) return Wrong("data.time", "is missing: a forecast needs it");
   split.shape.window = data.window.value_or(kDefaultWindow);
   split.shape.horizon = data.horizon.value_or(kDefaultHorizon);
+  split.shape.rolling = data.rolling.value_or(false);
   return absl::OkStatus();
 }
 

@@ -25,7 +25,7 @@ Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior
   for (const SeriesPlaces& series : AllSeries(table)) {
     const std::vector<FoldRun> runs = RunsOf(series, folds.fold_of);
     for (size_t k = 0; k < targets; ++k) {
-      const std::vector<float> values = TargetOf(table, series, k);
+      const std::vector<float> values = TargetOf(table, series, k, folds.split.shape.rolling);
       const auto set = [&](Array<float>& to, int64_t row, float value) {
         // Where nothing is known before, the mean stays.
         if (!std::isnan(value)) to.values[static_cast<size_t>(row) * targets + k] = value;
@@ -38,7 +38,8 @@ Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior
       }
       for (int64_t i = 0; i < series.test(); ++i) {
         set(floor.test, series.test_begin + i,
-            SeasonBeforeOrLast(values, series.train() + i, period, i + 1));
+            SeasonBeforeOrLast(values, series.train() + i, period,
+                               TestStepsAhead(folds.split.shape, i)));
       }
     }
   }
@@ -47,7 +48,7 @@ Floor NaiveFloor(const Table& table, const FloorFolds& folds, const Floor& prior
 
 // The differences of the last rows of a series.
 std::vector<double> DifferencesOf(const Table& table, const SeriesPlaces& series) {
-  const std::vector<float> target = TargetOf(table, series, 0);
+  const std::vector<float> target = TargetOf(table, series, 0, /*rolling=*/false);
   const auto end = target.begin() + static_cast<ptrdiff_t>(series.train());
   const std::vector<double> values(end - std::min<ptrdiff_t>(end - target.begin(), kMostRows), end);
   std::vector<double> differences = WithoutGaps(values);

@@ -40,7 +40,7 @@ LagEncoder::LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& co
     : table_(std::move(table)), split_(split), series_(AllSeries(*table_)) {
   state_.raw = raw;
   state_.known_ahead = std::move(known_ahead);
-  state_.forward = split.kind == SplitKind::kForward;
+  state_.forward = split.kind == SplitKind::kForward && !split.shape.rolling;
   state_.lags = std::min(split.shape.window, kMostLags);
   int64_t longest = 0;
   for (const SeriesPlaces& series : series_) longest = std::max(longest, series.train());
@@ -63,9 +63,13 @@ LagEncoder::LagEncoder(std::shared_ptr<const Table> table, const TreeEncoder& co
 }
 
 void LagEncoder::ReadTable(const TreeEncoder& columns, const std::string& time) {
-  for (const SeriesPlaces& series : series_) values_.push_back(TargetOf(*table_, series, 0));
+  for (const SeriesPlaces& series : series_) {
+    values_.push_back(TargetOf(*table_, series, 0, split_.shape.rolling));
+  }
   train_rows_ = columns.Encode(*table_, Split::kTrain, 0, table_->rows(Split::kTrain));
   const int64_t test_rows = table_->rows(Split::kTest);
+  test_step_ = split_.shape.horizon;
+  if (split_.shape.rolling && TestIsKnown()) test_step_ = std::max(test_step_, test_rows);
   if (test_rows > 0) test_rows_ = columns.Encode(*table_, Split::kTest, 0, test_rows);
   NameColumns(columns, time);
 }
@@ -164,10 +168,21 @@ std::vector<LagSample> LagEncoder::Validation(absl::Span<const int16_t> fold_of,
   return samples;
 }
 
+bool LagEncoder::TestIsKnown() const {
+  for (size_t s = 0; s < series_.size(); ++s) {
+    const auto tested =
+        absl::MakeConstSpan(values_[s]).last(static_cast<size_t>(series_[s].test()));
+    if (std::any_of(tested.begin(), tested.end(), [](float v) { return std::isnan(v); })) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::vector<LagSample> LagEncoder::Test(int64_t begin) const {
   std::vector<LagSample> samples;
   for (size_t s = 0; s < series_.size(); ++s) {
-    const int64_t end = std::min(series_[s].test(), begin + split_.shape.horizon);
+    const int64_t end = std::min(series_[s].test(), begin + test_step_);
     const FoldRun run{0, series_[s].train() + begin, series_[s].train() + end};
     for (int64_t place = run.begin; place < run.end; ++place) {
       samples.push_back({s, place, StepsAhead(split_, run, place)});
@@ -178,7 +193,7 @@ std::vector<LagSample> LagEncoder::Test(int64_t begin) const {
 
 absl::Status LagEncoder::PredictTest(Learnt learnt, absl::Span<float> out) {
   std::vector<float> answers;
-  for (int64_t begin = 0;; begin += split_.shape.horizon) {
+  for (int64_t begin = 0;; begin += test_step_) {
     const std::vector<LagSample> samples = Test(begin);
     if (samples.empty()) return absl::OkStatus();
     const LagRows rows = Encode(samples);
@@ -187,7 +202,7 @@ absl::Status LagEncoder::PredictTest(Learnt learnt, absl::Span<float> out) {
     if (!status.ok()) return status;
     for (size_t i = 0; i < samples.size(); ++i) {
       const float value = rows.base[i] + rows.scale[i] * answers[i];
-      SetValue(samples[i], value);
+      if (std::isnan(Value(samples[i]))) SetValue(samples[i], value);
       out[static_cast<size_t>(TestRow(samples[i]))] = value;
     }
   }

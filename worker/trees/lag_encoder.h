@@ -57,11 +57,12 @@ class LagEncoder final : public TreeColumns {
   const std::vector<LagSample>& training() const { return training_; }
   // The rows that a fold validates, ascending.
   std::vector<LagSample> Validation(absl::Span<const int16_t> fold_of, int fold) const;
-  // The rows that are predicted at once: all series' next `horizon` test rows from row `begin` on.
+  // The rows that are predicted at once: all series' next `horizon` test rows from row `begin` on,
+  // or all rows if all their past counts as known.
   std::vector<LagSample> Test(int64_t begin) const;
   int64_t TestRow(const LagSample& sample) const;
-  // Forecasts all test rows, [test rows]; beyond the horizon, predictions stand in for what is not
-  // known. learnt: sets a span, [rows], to what trees answer for a matrix.
+  // Forecasts all test rows, [test rows]; predictions stand in for what is not known. learnt: sets
+  // a span, [rows], to what trees answer for a matrix.
   using Learnt = absl::FunctionRef<absl::Status(const TreeMatrix&, absl::Span<float>)>;
   absl::Status PredictTest(Learnt learnt, absl::Span<float> out);
 
@@ -75,6 +76,7 @@ class LagEncoder final : public TreeColumns {
   void FindScales(absl::Span<const int32_t> rows);
   void ChooseTraining(absl::Span<const int32_t> rows);
   void ChooseBase();
+  bool TestIsKnown() const;
   void NameColumns(const TreeEncoder& columns, const std::string& time);
   // The past values of a sample, [past()]: lags, seasons, mean.
   void Past(const LagSample& sample, float* out) const;
@@ -83,6 +85,7 @@ class LagEncoder final : public TreeColumns {
 
   const std::shared_ptr<const Table> table_;
   const SplitSpec split_;
+  int64_t test_step_ = 0;  // how many test rows of each series are predicted at once
   LagState state_;
   std::vector<SeriesPlaces> series_;
   std::vector<std::vector<float>> values_;  // [series][place]

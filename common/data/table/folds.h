@@ -37,6 +37,9 @@ class SeededRandom {
 struct SampleShape {
   int64_t window = 1;
   int64_t horizon = 0;
+  // Each row is predicted from exactly `horizon` rows before it, also where newer ones would be
+  // known; the targets of test rows count as known from then on.
+  bool rolling = false;
 
   // The number of rows that must come before r in its series.
   int64_t history() const { return window - 1 + horizon; }

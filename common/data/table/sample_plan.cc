@@ -10,9 +10,10 @@
 namespace traind {
 
 absl::Status WriteSamplePlan(const std::string& path, const SplitSpec& split) {
-  const nlohmann::json plan = {{"split", std::string(SplitName(split.kind))},
-                               {"window", split.shape.window},
-                               {"horizon", split.shape.horizon}};
+  nlohmann::json plan = {{"split", std::string(SplitName(split.kind))},
+                         {"window", split.shape.window},
+                         {"horizon", split.shape.horizon}};
+  if (split.shape.rolling) plan["rolling"] = true;
   return WriteFileDurably(path, plan.dump() + "\n");
 }
 
@@ -37,6 +38,7 @@ absl::StatusOr<SplitSpec> ReadSamplePlan(const std::string& path) {
     return absl::DataLossError(absl::StrCat(path, " is damaged"));
   }
   split.kind = *kind;
+  split.shape.rolling = plan.contains("rolling") && plan["rolling"] == true;
   return split;
 }
 

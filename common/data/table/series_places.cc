@@ -20,10 +20,16 @@ std::vector<SeriesPlaces> AllSeries(const Table& table) {
   return all;
 }
 
-std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target) {
+std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target,
+                            bool rolling) {
   const auto values = table.TargetValue(Split::kTrain, target);
   std::vector<float> out(values.begin() + series.train_begin, values.begin() + series.train_end);
-  out.resize(out.size() + static_cast<size_t>(series.test()), std::nanf(""));
+  if (rolling && table.schema().test_has_target) {
+    const auto known = table.TargetValue(Split::kTest, target);
+    out.insert(out.end(), known.begin() + series.test_begin, known.begin() + series.test_end);
+  } else {
+    out.resize(out.size() + static_cast<size_t>(series.test()), std::nanf(""));
+  }
   return out;
 }
 
@@ -40,8 +46,12 @@ std::vector<FoldRun> RunsOf(const SeriesPlaces& series, absl::Span<const int16_t
 
 int64_t StepsAhead(const SplitSpec& split, const FoldRun& run, int64_t place) {
   const int64_t horizon = split.shape.horizon;
-  if (split.kind != SplitKind::kForward) return horizon;
+  if (split.kind != SplitKind::kForward || split.shape.rolling) return horizon;
   return (place - run.begin) % horizon + 1;
+}
+
+int64_t TestStepsAhead(const SampleShape& shape, int64_t row) {
+  return shape.rolling ? shape.horizon : row + 1;
 }
 
 std::vector<int32_t> TrainSteps(const Table& table, const SplitSpec& split,
@@ -60,14 +70,14 @@ std::vector<int32_t> TrainSteps(const Table& table, const SplitSpec& split,
   return steps;
 }
 
-std::vector<int32_t> TestSteps(const Table& table, int64_t horizon) {
+std::vector<int32_t> TestSteps(const Table& table, const SampleShape& shape) {
   std::vector<int32_t> steps;
-  if (!table.schema().ordered || horizon < 1) return steps;
+  if (!table.schema().ordered || shape.horizon < 1) return steps;
   steps.resize(static_cast<size_t>(table.schema().test_rows));
   for (const SeriesPlaces& series : AllSeries(table)) {
     for (int64_t place = 0; place < series.test(); ++place) {
       steps[static_cast<size_t>(series.test_begin + place)] =
-          static_cast<int32_t>(std::min(place + 1, horizon));
+          static_cast<int32_t>(std::min(TestStepsAhead(shape, place), shape.horizon));
     }
   }
   return steps;

@@ -27,8 +27,10 @@ struct SeriesPlaces {
 
 std::vector<SeriesPlaces> AllSeries(const Table& table);
 
-// A target of one series: set in its training rows, to be filled in its test rows.
-std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target);
+// A target of one series. In its test rows it is NaN, to be filled, unless `rolling` and the file
+// has it.
+std::vector<float> TargetOf(const Table& table, const SeriesPlaces& series, size_t target,
+                            bool rolling);
 
 // Some rows of a series in succession that one fold validates.
 struct FoldRun {
@@ -42,15 +44,19 @@ std::vector<FoldRun> RunsOf(const SeriesPlaces& series, absl::Span<const int16_t
 
 // Returns how many rows before the row at `place` of a run the last known row is. In a forward
 // split a fold is forecast as test rows are: `horizon` rows at a time from the end of what is
-// known, 1 to `horizon` rows ahead. In other splits all rows are forecast `horizon` rows ahead.
+// known, 1 to `horizon` rows ahead. In other splits, and in a rolling forecast, all rows are
+// forecast `horizon` rows ahead.
 int64_t StepsAhead(const SplitSpec& split, const FoldRun& run, int64_t place);
+// The same of the test row `row` of a series (0: the first): from the end of its training rows, in
+// a rolling forecast from `horizon` rows before.
+int64_t TestStepsAhead(const SampleShape& shape, int64_t row);
 
 // How many rows ahead each training row that a fold validates is forecast; 0: no fold validates it.
 // Empty: it is no forecast of an ordered table. fold_of: of all training rows.
 std::vector<int32_t> TrainSteps(const Table& table, const SplitSpec& split,
                                 absl::Span<const int16_t> fold_of);
 // The same of test rows, which follow the training rows: at most `horizon`.
-std::vector<int32_t> TestSteps(const Table& table, int64_t horizon);
+std::vector<int32_t> TestSteps(const Table& table, const SampleShape& shape);
 
 // Returns the last known value that is a whole number of periods, and at least `steps` rows, before
 // the place `at`; NaN if there is none.

@@ -169,6 +169,20 @@ TEST(AutomaticRulesTest, KindsThatDoNotFitAreRefusedOnlyWhereTheSpecNamesThem) {
   EXPECT_THAT(Errors(spec), HasSubstr("'knn' must be one of: lightgbm, xgboost, mlp, kernel"));
 }
 
+TEST(AutomaticRulesTest, RollingIsOfForecastsThatUseThePast) {
+  v1::JobSpec spec = SpecWithoutTask();
+  spec.mutable_data()->set_rolling(true);
+  spec.mutable_data()->set_time("day");
+  EXPECT_EQ(TypeOfSpec(spec).because, "data.rolling is set");
+  spec.mutable_task()->set_type("forecasting");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_data()->set_horizon(0);
+  EXPECT_THAT(Errors(spec), HasSubstr("data.rolling needs a data.horizon of 1 or more"));
+  spec.mutable_data()->clear_horizon();
+  spec.mutable_task()->set_type("regression");
+  EXPECT_THAT(Errors(spec), HasSubstr("data.rolling is of task.type forecasting only"));
+}
+
 TEST(AutomaticRulesTest, KernelsTakeWhatTreesTakeAndNoForecasts) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_model()->mutable_kernel();

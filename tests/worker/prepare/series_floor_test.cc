@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/table/series_places.h"
 #include "common/data/table/table_reader.h"
 #include "tests/common/data/table/table_fixture.h"
 #include "worker/prepare/local_floor.h"
@@ -27,17 +28,21 @@ constexpr int kFolds = 4;
 // A season of twelve rows on a slow trend, and a column without information.
 double Season(int row) { return 10 * std::sin(row * 6.283185307179586 / 12) + 0.01 * row; }
 
-// In row `marked` the target and the number are huge. value: of a row's target.
+// In row `marked` the target and the number are huge. value: of a row's target. tested: the test
+// rows have targets.
 std::shared_ptr<const Table> MakeTable(int marked = -1,
-                                       const std::function<double(int row)>& value = Season) {
-  std::string train = "t,x,y\n", test = "t,x\n";
+                                       const std::function<double(int row)>& value = Season,
+                                       bool tested = false) {
+  std::string train = "t,x,y\n", test = tested ? "t,x,y\n" : "t,x\n";
   for (int row = 0; row < kTrainRows; ++row) {
     const bool mark = row == marked;
     absl::StrAppend(&train, row, ",", mark ? 1e6 : (row * 37 % 11), ",", mark ? 1e6 : value(row),
                     "\n");
   }
   for (int row = kTrainRows; row < kTrainRows + kTestRows; ++row) {
-    absl::StrAppend(&test, row, ",", row * 37 % 11, "\n");
+    absl::StrAppend(&test, row, ",", row * 37 % 11);
+    if (tested) absl::StrAppend(&test, ",", row == marked ? 1e6 : value(row));
+    absl::StrAppend(&test, "\n");
   }
   TableSource source;
   source.train = {"train.csv", train};
@@ -103,6 +108,53 @@ TEST(SeriesFloorTest, EtsAndThetaGoOnFromWhatIsKnown) {
       EXPECT_NEAR(floor->test.values[static_cast<size_t>(row)], Season(kTrainRows + row), 0.5);
     }
   }
+}
+
+// The first test row whose forecast is another.
+int FirstTold(const Floor& plain, const Floor& marked) {
+  const auto& a = plain.test.values;
+  const auto& b = marked.test.values;
+  return static_cast<int>(std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin());
+}
+
+TEST(SeriesFloorTest, ARollingForecastKnowsTestTargetsAHorizonLater) {
+  constexpr int kMarked = 7;
+  constexpr int64_t kHorizon = 3;
+  const auto plain = MakeTable(-1, Season, /*tested=*/true);
+  const auto marked = MakeTable(kTrainRows + kMarked, Season, /*tested=*/true);
+  for (const bool rolling : {true, false}) {
+    SplitSpec split = Split(6, kHorizon);
+    split.shape.rolling = rolling;
+    const auto fold_of = MakeFolds(*plain, split);
+    ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+    const FloorFolds folds = {*fold_of, split};
+    const auto told = [&](int rows) { return rolling ? kMarked + rows : kTestRows; };
+    const Metric mae = *MetricByName("mae");
+    const auto naive = SeasonalNaiveFloor(*plain, folds, mae);
+    const auto after = SeasonalNaiveFloor(*marked, folds, mae);
+    EXPECT_EQ(FirstTold(naive->floor, after->floor), told(12));  // a season later
+    for (const LocalModel kind : {LocalModel::kEts, LocalModel::kTheta}) {
+      EXPECT_EQ(FirstTold(*Local(*plain, folds, kind), *Local(*marked, folds, kind)),
+                told(kHorizon));
+    }
+    const auto ridge = [&](const Table& table) {
+      return LagFloor(table, folds, mae, 1, Patient(), SystemClock())->floor;
+    };
+    EXPECT_EQ(FirstTold(ridge(*plain), ridge(*marked)), told(kHorizon));
+  }
+}
+
+TEST(SeriesFloorTest, EachRowOfARollingFoldIsForecastFromAHorizonBefore) {
+  const auto table = MakeTable();
+  SplitSpec split = Split(6, 3);
+  split.shape.rolling = true;
+  const auto fold_of = MakeFolds(*table, split);
+  ASSERT_TRUE(fold_of.ok()) << fold_of.status();
+  for (const int32_t steps : TrainSteps(*table, split, *fold_of)) {
+    EXPECT_TRUE(steps == 0 || steps == 3) << steps;
+  }
+  const std::vector<int32_t> tested = TestSteps(*table, split.shape);
+  EXPECT_EQ(tested, std::vector<int32_t>(kTestRows, 3));
 }
 
 // The last value is nearer than that of a week before, but models that know of the week are better.

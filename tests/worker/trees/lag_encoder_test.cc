@@ -22,13 +22,15 @@ constexpr int64_t kWindow = 3, kHorizon = 2;
 // Two series of which b is a hundred times as large; x tells the row.
 double Value(int series, int row) { return (series == 0 ? 1 : 100) * (row + 3 * (row % 4)); }
 
-std::shared_ptr<const Table> MakeTable(int marked = -1) {
-  std::string train = "t,s,x,y\n", test = "t,s,x\n";
+// tested: the test rows have targets.
+std::shared_ptr<const Table> MakeTable(int marked = -1, bool tested = false) {
+  std::string train = "t,s,x,y\n", test = tested ? "t,s,x,y\n" : "t,s,x\n";
   for (int series = 0; series < 2; ++series) {
     for (int row = 0; row < kTrainRows + kTestRows; ++row) {
       absl::StrAppend(row < kTrainRows ? &train : &test, row, ",", series == 0 ? "a" : "b", ",",
                       row + 0.5);
       if (row < kTrainRows) absl::StrAppend(&train, ",", row == marked ? 1e6 : Value(series, row));
+      if (row >= kTrainRows && tested) absl::StrAppend(&test, ",", Value(series, row));
       absl::StrAppend(row < kTrainRows ? &train : &test, "\n");
     }
   }
@@ -150,6 +152,38 @@ TEST(LagEncoderTest, TestRowsGoOnFromPredictions) {
   EXPECT_NEAR(Cell(*made.lags, rows, "lag_0", 0), 777, 0.01);
   EXPECT_EQ(made.lags->Test(4).size(), 2u);  // one of each series is left
   EXPECT_TRUE(made.lags->Test(6).empty());
+}
+
+TEST(LagEncoderTest, RollingTestRowsKnowTheTargetsOfAHorizonBefore) {
+  const auto table = MakeTable(-1, /*tested=*/true);
+  SplitSpec split;
+  split.kind = SplitKind::kForward;
+  split.folds = 3;
+  split.shape = {kWindow, kHorizon, /*rolling=*/true};
+  const auto fold_of = *MakeFolds(*table, split);
+  const FoldRows rows = *SplitFold(*table, fold_of, 2, split);
+  const auto state = RowEncoder::Fit(table, rows.training, split.shape).state();
+  LagEncoder lags(table, TreeEncoder(state, table->schema().features), split, rows.training, "t",
+                  {},
+                  /*raw=*/true);
+  for (const LagSample& sample : lags.training()) EXPECT_EQ(sample.steps, kHorizon);
+  for (const LagSample& sample : lags.Validation(fold_of, 2)) EXPECT_EQ(sample.steps, kHorizon);
+  int calls = 0;
+  std::vector<float> out(2 * kTestRows);
+  const auto last_known = [&](const TreeMatrix& matrix, absl::Span<float> answers) {
+    ++calls;
+    const auto lag = matrix.values.begin();  // the first column
+    std::copy(lag, lag + matrix.rows, answers.begin());
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(lags.PredictTest(last_known, absl::MakeSpan(out)).ok());
+  EXPECT_EQ(calls, 1);  // nothing has to be predicted first
+  for (int series = 0; series < 2; ++series) {
+    for (int row = 0; row < kTestRows; ++row) {
+      EXPECT_EQ(out[static_cast<size_t>(series * kTestRows + row)],
+                static_cast<float>(Value(series, kTrainRows + row - kHorizon)));
+    }
+  }
 }
 
 TEST(LagEncoderTest, RawValuesStayAsTheyAre) {
