@@ -14,16 +14,17 @@ def predictions(job):
 @case("A Job predicts the same bits alone and beside Jobs that fail, crash and are cancelled",
       limit_s=240)
 def _():
-    with House(slots=3) as house:
+    # A slot for each fold of all four Jobs: nobody's turn ends, so the Job trains beside those that crash.
+    with House(slots=4 * FOLDS) as house:
         house.start("--allow-programs")
         # Its time suffices for all epochs, so nothing of it depends on how long anything takes.
         spec = house.spec(rows=3000, folds=FOLDS, epochs=EPOCHS, budget="150s")
         alone = predictions(house.wait(house.submit(spec)["id"], limit_s=150))
 
-        fails = house.spec(rows=150, folds=2)
+        fails = house.spec(rows=150, folds=FOLDS)
         del fails["train"]
         fails["model"] = {"command": {"train": ["false"], "code": house.data}}
-        crashes = house.spec(rows=3000, folds=2, epochs=100000, budget="25s")
+        crashes = house.spec(rows=3000, folds=FOLDS, epochs=100000, budget="40s")
         crashed = house.submit(crashes)["id"]
         house.until_saved(crashed)
         ranks = house.busy_ranks()  # nobody else trains yet
@@ -31,6 +32,8 @@ def _():
         others = [house.submit(other)["id"] for other in (fails, crashes)]
         mine = house.submit(spec)["id"]
         house.until(mine, "it trains", lambda j: any(f["state"] == "RUNNING" for f in j["folds"]), 150)
+        beside = house.job(crashed)
+        assert all(f["state"] == "RUNNING" for f in beside["folds"]), beside
         for pid in ranks:
             house.kill(pid)
         job = house.wait(mine, limit_s=150)
