@@ -45,7 +45,8 @@ ControlLoop::ControlLoop(LoopOptions options, Store* store, const Clock* clock)
     : options_(std::move(options)),
       store_(store),
       clock_(clock),
-      anchor_(clock->WallNow() - absl::UnixEpoch() - clock->MonotonicNow()) {}
+      anchor_(clock->WallNow() - absl::UnixEpoch() - clock->MonotonicNow()),
+      readers_(std::make_unique<PublishPool>(/*threads=*/1)) {}
 
 ControlLoop::~ControlLoop() { Stop(); }
 
@@ -67,9 +68,16 @@ absl::Status ControlLoop::Load() {
   unsent_acks_.clear();
   sync_by_ = absl::InfiniteDuration();
   unsynced_ = false;
+  std::vector<UnreadCheckpoints> unread;
   for (const Job& job : snapshot.active) {
     AddStanding(options_.state_dir, job.id, &adopted_);
-    AddCheckpoints(options_.state_dir, job, &adopted_);
+    AddCheckpoints(options_.state_dir, job, &adopted_, &unread);
+  }
+  for (const UnreadCheckpoints& attempt : unread) {
+    const auto read = [this, attempt] {
+      if (auto found = ReadCheckpoints(options_.state_dir, attempt)) Post(*std::move(found));
+    };
+    readers_->Add(read, Now());
   }
   core_ = std::make_unique<ControlCore>(options_.core);
   core_->Restore(std::move(snapshot), Now());
@@ -106,6 +114,7 @@ void ControlLoop::Stop() {
   over_.NotifyAll();
   if (thread_.joinable()) thread_.join();
   publishers_.reset();
+  readers_.reset();
   views_.Close();
   absl::flat_hash_map<CallId, Answer> left;
   {

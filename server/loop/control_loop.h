@@ -202,6 +202,8 @@ class ControlLoop {
   absl::Status fatal_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<PublishPool> publishers_;
+  // Reads checkpoints, which may take minutes.
+  std::unique_ptr<PublishPool> readers_;
   std::thread thread_;
 };
 

@@ -61,6 +61,12 @@ std::optional<ManifestedCheckpoint> OfTrees(const std::string& text) {
   return found;
 }
 
+// Empty: the file cannot be read.
+std::string DigestOf(const std::string& path) {
+  const auto digest = DigestFile(path);
+  return digest.ok() ? digest->sha256 : "";
+}
+
 }  // namespace
 
 std::optional<ManifestedCheckpoint> ParseCheckpointManifest(const std::string& text) {
@@ -75,7 +81,7 @@ std::optional<ManifestedCheckpoint> ParseCheckpointManifest(const std::string& t
 
 std::optional<facts::CheckpointSaved> FindSavedCheckpoint(const std::string& state_dir,
                                                           const std::string& job, int64_t attempt,
-                                                          int64_t after) {
+                                                          int64_t after, DataCheck check) {
   const std::string dir = AttemptDir(job, attempt);
   std::set<int64_t, std::greater<>> steps;
   std::error_code error;
@@ -96,8 +102,10 @@ std::optional<facts::CheckpointSaved> FindSavedCheckpoint(const std::string& sta
     const auto text = ReadFile(absl::StrCat(state_dir, "/", manifest));
     auto found = text.ok() ? ParseCheckpointManifest(*text) : std::nullopt;
     if (!found || found->saved.step != step) continue;
-    const auto digest = DigestFile(absl::StrCat(state_dir, "/", stem, found->suffix));
-    if (!digest.ok() || digest->sha256 != found->saved.sha256) continue;
+    const std::string data = absl::StrCat(state_dir, "/", stem, found->suffix);
+    const uintmax_t size = fs::file_size(data, error);
+    if (error || size != static_cast<uintmax_t>(found->saved.bytes)) continue;
+    if (check == DataCheck::kDigest && DigestOf(data) != found->saved.sha256) continue;
     found->saved.manifest = manifest;
     return std::move(found->saved);
   }

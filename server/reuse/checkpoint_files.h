@@ -25,11 +25,17 @@ struct ManifestedCheckpoint {
 // nullopt: the text is no whole manifest.
 std::optional<ManifestedCheckpoint> ParseCheckpointManifest(const std::string& text);
 
+// What has to fit a manifest.
+enum class DataCheck {
+  kSize,    // of the data's file, which is not read
+  kDigest,  // of the data, which may take seconds
+};
+
 // Returns what the Rank of an Attempt has said, or was about to say, of its newest sound
-// checkpoint; nullopt: there is none after the step `after`. Reads the data, to compare its digest.
+// checkpoint; nullopt: there is none after the step `after`.
 // Threads: safe.
 std::optional<facts::CheckpointSaved> FindSavedCheckpoint(const std::string& state_dir,
                                                           const std::string& job, int64_t attempt,
-                                                          int64_t after);
+                                                          int64_t after, DataCheck check);
 
 }  // namespace traind

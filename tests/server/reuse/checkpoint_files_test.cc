@@ -48,8 +48,9 @@ class CheckpointFilesTest : public testing::Test {
     c.trees = absl::StrCat("the trees of ", rounds, " rounds");
     return *WriteTrees(state_, dir_, c);
   }
-  std::optional<facts::CheckpointSaved> Find(int64_t after = 0) const {
-    return FindSavedCheckpoint(state_, "job", kAttempt, after);
+  std::optional<facts::CheckpointSaved> Find(int64_t after = 0,
+                                             DataCheck check = DataCheck::kDigest) const {
+    return FindSavedCheckpoint(state_, "job", kAttempt, after, check);
   }
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(absl::StrCat(state_, "/", dir_, "/", name)) << text;
@@ -113,6 +114,19 @@ TEST_F(CheckpointFilesTest, ADamagedOneGivesWayToTheOneBeforeIt) {
   const auto found = Find();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->manifest, sound.manifest);
+}
+
+TEST_F(CheckpointFilesTest, WhoLooksAtSizesAloneDoesNotReadTheData) {
+  WriteNetwork(8);
+  for (const int64_t step : {9, 10, 11}) WriteNetwork(step);
+  const std::string stem = absl::StrCat(state_, "/", dir_, "/checkpoint-");
+  fs::remove(absl::StrCat(stem, "11.safetensors"));
+  fs::resize_file(absl::StrCat(stem, "10.safetensors"), 3);
+  const auto size = fs::file_size(absl::StrCat(stem, "9.safetensors"));
+  fs::resize_file(absl::StrCat(stem, "9.safetensors"), 0);
+  fs::resize_file(absl::StrCat(stem, "9.safetensors"), size);  // zeros
+  EXPECT_EQ(Find(0, DataCheck::kSize)->step, 9);
+  EXPECT_EQ(Find(0, DataCheck::kDigest)->step, 8);
 }
 
 TEST_F(CheckpointFilesTest, WhereThereIsNoneNoneIsFound) {
