@@ -30,6 +30,8 @@ together() {
     cat "$logs/$((i + 1))"
   done
 }
+# The first of seeds that nobody has tried.
+fresh() { echo $((1000000000 + $(od -An -N4 -tu4 /dev/urandom))); }
 commands=() pids=() failed=0
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
@@ -37,7 +39,7 @@ mode=${1:?smoke, change, night, histories, kills or check}
 shift
 if [[ $mode != check ]]; then
   bazel build --noshow_progress --ui_event_filters=-info //server:traind //client:trainctl //worker/... \
-    //tests/storage/... >&2
+    //tests/storage/... //tests/simulation:simulate >&2
 fi
 case $mode in
   smoke)
@@ -58,6 +60,9 @@ case $mode in
     beside python3 $tests/histories.py --kills 5000
     together
     run python3 tests/storage/storage_faults.py --every 1 --parallel 4 --cuts 200
+    for machines in any spanned fleet; do
+      run bazel-bin/tests/simulation/simulate --machines $machines --seeds 10000 --first "$(fresh)"
+    done
     run tests/fuzz/run.sh --seconds 60
     ;;
   histories) run python3 $tests/histories.py "$@" ;;

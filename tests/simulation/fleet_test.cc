@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/simulation/checker.h"
+#include "tests/simulation/judged_seed.h"
 #include "tests/simulation/simulation.h"
 
 namespace traind::simulation {
@@ -40,14 +41,7 @@ TEST_P(FleetPromiseTest, HoldsInEverySeed) {
   int broken = 0;
   for (uint64_t i = 0; i < Seeds() / kParts; ++i) {
     const uint64_t seed = 1 + GetParam() + i * kParts;
-    const Outcome outcome = Simulate(seed, With::kFaults, Machines::kFleet);
-    auto violations = CheckHistory(outcome.history);
-    if (outcome.faults) {
-      const History calm = Calm(seed);
-      for (const auto& more : {CheckQuality(outcome.history, calm), CheckHistory(calm)}) {
-        violations.insert(violations.end(), more.begin(), more.end());
-      }
-    }
+    const auto violations = JudgeSeed(seed, With::kFaults, Machines::kFleet).violations;
     for (const std::string& violation : violations) {
       ADD_FAILURE() << "seed " << seed << ": " << violation;
     }

@@ -11,27 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/simulation/checker.h"
-#include "tests/simulation/simulation.h"
+#include "tests/simulation/judged_seed.h"
 
 namespace traind::simulation {
 namespace {
-
-std::vector<std::string> Violations(const Outcome& outcome, uint64_t seed, Machines machines,
-                                    Counts& counts) {
-  std::vector<std::string> found = CheckHistory(outcome.history, &counts);
-  if (!outcome.faults) return found;
-  const History calm = Simulate(seed, With::kNoFaults, machines).history;
-  std::vector<std::string> more = CheckQuality(outcome.history, calm);
-  if (machines == Machines::kFleet) {
-    // Some rules of places hold only where nothing goes wrong.
-    for (const std::string& violation : CheckHistory(calm, &counts)) {
-      more.push_back("without faults: " + violation);
-    }
-  }
-  found.insert(found.end(), more.begin(), more.end());
-  return found;
-}
 
 void AddRevisions(const Outcome& outcome, std::vector<int>& revisions) {
   std::map<std::string, int> by_job;  // of the last record
@@ -90,7 +73,7 @@ int main(int argc, char** argv) {
   Counts counts;
   std::vector<int> revisions;  // of each Job's Plan, the first one not counted
   for (uint64_t seed = first; seed < first + seeds; ++seed) {
-    const Outcome outcome = Simulate(seed, with, machines);
+    const auto [outcome, found] = JudgeSeed(seed, with, machines, &counts);
     if (!history_file.empty()) {
       std::ofstream out(history_file, seed == first ? std::ios::trunc : std::ios::app);
       for (const auto& record : outcome.history) out << record.dump() << "\n";
@@ -98,7 +81,6 @@ int main(int argc, char** argv) {
     jobs += static_cast<uint64_t>(outcome.jobs);
     turns += outcome.turns;
     AddRevisions(outcome, revisions);
-    const auto found = Violations(outcome, seed, machines, counts);
     for (const std::string& violation : found) {
       std::cout << "seed " << seed << ": " << violation << "\n";
     }

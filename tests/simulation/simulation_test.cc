@@ -13,6 +13,7 @@
 #include <string>
 
 #include "tests/simulation/checker.h"
+#include "tests/simulation/judged_seed.h"
 #include "tests/simulation/sim_disk.h"
 
 namespace traind::simulation {
@@ -40,13 +41,8 @@ TEST_P(PromiseTest, HoldsInEverySeed) {
   const uint64_t seeds = Seeds() / kParts;
   for (uint64_t i = 0; i < seeds; ++i) {
     const uint64_t seed = 1 + GetParam() + i * kParts;
-    const Outcome outcome = Simulate(seed);
+    const auto [outcome, violations] = JudgeSeed(seed, With::kFaults, Machines::kAny);
     turns += outcome.turns;
-    auto violations = CheckHistory(outcome.history);
-    if (outcome.faults) {
-      const auto lost = CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history);
-      violations.insert(violations.end(), lost.begin(), lost.end());
-    }
     for (const std::string& violation : violations) {
       ADD_FAILURE() << "seed " << seed << ": " << violation;
     }
@@ -72,13 +68,7 @@ TEST_P(GangPromiseTest, HoldsWhereGangsSpanWorkers) {
   int broken = 0;
   for (uint64_t i = 0; i < Seeds() / kParts; ++i) {
     const uint64_t seed = 1 + GetParam() + i * kParts;
-    const Outcome outcome = Simulate(seed, With::kFaults, Machines::kSpanned);
-    auto violations = CheckHistory(outcome.history);
-    if (outcome.faults) {
-      const auto lost = CheckQuality(outcome.history,
-                                     Simulate(seed, With::kNoFaults, Machines::kSpanned).history);
-      violations.insert(violations.end(), lost.begin(), lost.end());
-    }
+    const auto violations = JudgeSeed(seed, With::kFaults, Machines::kSpanned).violations;
     for (const std::string& violation : violations) {
       ADD_FAILURE() << "seed " << seed << ": " << violation;
     }
@@ -120,10 +110,7 @@ TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
 TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {
   for (const uint64_t seed :
        {1601, 4284, 500947, 501561, 505237, 700181, 902840, 3000166, 3000818, 4001001}) {
-    const Outcome outcome = Simulate(seed);
-    auto violations = CheckHistory(outcome.history);
-    const auto lost = CheckQuality(outcome.history, Simulate(seed, With::kNoFaults).history);
-    violations.insert(violations.end(), lost.begin(), lost.end());
+    const auto violations = JudgeSeed(seed, With::kFaults, Machines::kAny).violations;
     for (const std::string& violation : violations) {
       ADD_FAILURE() << "seed " << seed << ": " << violation;
     }
