@@ -33,9 +33,8 @@ PrivateMemory PrivateMemoryOf(pid_t pid) {
 void MemoryGuard::Look() { before_ = std::exchange(seen_, kills_()); }
 
 bool MemoryGuard::RanOut() {
-  const int64_t kills = kills_();
-  const bool ran_out = kills > before_;
-  before_ = seen_ = kills;
+  const bool ran_out = kills_() > before_;
+  if (ran_out) seen_ = std::max(seen_, ++before_);
   short_ = short_ || ran_out;
   return ran_out;
 }

@@ -35,7 +35,8 @@ class MemoryGuard {
   // To be called about once a second: what the kernel ended before the last call but one, such as
   // a process of somebody else, explains no later death.
   void Look();
-  // Whether the kernel has ended a process for lack of memory since then, or since the last RanOut.
+  // Whether the kernel has ended a process for lack of memory since then. Each one explains a
+  // single death: the kernel may end two Ranks at once.
   bool RanOut();
   // Whether it ever did.
   bool short_of_memory() const { return short_; }
@@ -47,7 +48,8 @@ class MemoryGuard {
 
  private:
   const std::function<int64_t()> kills_;
-  int64_t before_, seen_;  // kills at the last Look but one, and at the last
+  // Kills at the last Look but one, and at the last, or with those that have explained a death.
+  int64_t before_, seen_;
   bool short_ = false;
 };
 

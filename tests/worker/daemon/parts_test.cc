@@ -569,6 +569,19 @@ TEST(MemoryGuardTest, OnlyAKillOfTheLastSecondsExplainsADeath) {
   EXPECT_TRUE(guard.short_of_memory());
 }
 
+TEST(MemoryGuardTest, TwoKillsAtOnceExplainTwoDeathsAndNoThird) {
+  int64_t kills = 3;
+  MemoryGuard guard([&kills] { return kills; });
+  guard.Look();
+  kills = 5;
+  EXPECT_TRUE(guard.RanOut());
+  guard.Look();
+  EXPECT_TRUE(guard.RanOut());
+  EXPECT_FALSE(guard.RanOut());
+  guard.Look();
+  EXPECT_FALSE(guard.RanOut());
+}
+
 TEST(MemoryGuardTest, ASlotsShareIsOfWhatIsFreeAndOfWhatTheOthersHave) {
   EXPECT_EQ(MemoryShare(600, 400, 2), 450);
   EXPECT_EQ(MemoryShare(1000, 0, 1), 900);
