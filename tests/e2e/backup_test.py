@@ -3,6 +3,7 @@ import glob
 import os
 import shutil
 import subprocess
+import time
 
 from tests.cases import case, main
 from tests.e2e.harness import House, eventually
@@ -119,6 +120,36 @@ def _():
         eventually("an event tells it", lambda: [
             e for e in house.json("events", job["id"])
             if e["kind"] == "damaged" and "predictions.csv: it does not fit its digest" in e["detail"]], 20)
+
+
+@case("A checkpoint that is damaged at rest is told and set aside; its fold goes on from the one before", limit_s=120)
+def _():
+    with House(slots=1) as house:
+        house.start("--scrub-every", "1s")
+        spec = house.spec(rows=3000, folds=2, budget="80s", train={"epochs": 100000, "checkpoint_every": "300ms"})
+        job = house.submit(spec)["id"]
+        trains = house.until_saved(job)
+        [fold] = [f for f in trains["folds"] if f["state"] == "RUNNING"]
+        house.json("pause", job)
+        house.until(job, "nothing trains", lambda j: all(f["state"] != "RUNNING" for f in j["folds"]))
+        steps = sorted(house.checkpoints(job)[fold["attempt"]])
+        assert len(steps) >= 2, steps
+        name = f"checkpoint-{steps[-1]}.safetensors"
+        path = os.path.join(house.results(job), "attempts", str(fold["attempt"]), name)
+        flip(path, os.path.getsize(path) // 2)
+        since = time.monotonic()
+        eventually("an event tells it", lambda: [
+            e for e in house.json("events", job) if e["kind"] == "damaged"
+            and f"{name}: it does not fit its digest; it was set aside" in e["detail"]], 20)
+        print(f"told after {time.monotonic() - since:.1f} s", flush=True)
+        house.json("resume", job)
+
+        def begun_again(j):
+            return [a["first_step"] for a in j["attempts"] if a["id"] > fold["attempt"]
+                    and a["task"] == f"fold-{fold['index']}" and a["first_step"] is not None]
+        again = house.until(job, "the fold trains again", begun_again)
+        assert begun_again(again) == [steps[-2]], (again["attempts"], steps)
+        house.check_predictions(house.finish(job)["predictions"]["path"])
 
 
 @case("A lost write-ahead log is refused in words, and may be given up")
