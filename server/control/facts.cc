@@ -146,6 +146,10 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   if (!told && before && fact.first_step < task.checkpoint->step) {
     TakeBack(live, task, fact);
     entry.pace.replan_wanted = true;
+  } else if (!told && !before && fact.start_epoch + 1 <= task.epochs_done) {
+    // It could not read the one that it was given either; what it has saved since stays.
+    task.epochs_done = live.last_epoch = fact.start_epoch;
+    entry.pace.replan_wanted = true;
   }
   if (!told) task.spent.probe_s += absl::ToDoubleSeconds(now_ - live.started_at);
   task.measured.steps_per_epoch = fact.steps_per_epoch;

@@ -109,6 +109,29 @@ TEST(RestartTest, ACheckpointThatWasFoundOnTheDiskIsNotTakenBackByItsStart) {
   EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 800);
 }
 
+// The Attempt could not read the checkpoint that it was given, and began afresh.
+TEST(RestartTest, WhereACheckpointWasFoundOnTheDiskAStartThatFellBackStillTakesTheProgressBack) {
+  CoreHarness h(Standalone());
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(h.MakeJob("a", 2));
+  h.PrepareJob(id);
+  h.Say(h.AttemptOf(id, 1), h.Started(100));
+  for (int epoch = 1; epoch <= 10; ++epoch) h.Say(h.AttemptOf(id, 1), EpochOf(epoch));
+  h.Say(h.AttemptOf(id, 1), h.CheckpointAt(1000, 10));
+  h.Say(h.AttemptOf(id, 1), h.Ended(AttemptEndReason::kRankDied, "signal 9"));
+  const int64_t attempt = h.AttemptOf(id, 1);
+  ASSERT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  ASSERT_EQ(h.TaskOf(id, 1).epochs_done, 10);
+  h.Crash();
+  h.Step({CheckpointFound{attempt, h.CheckpointAt(300, 3)}});
+  h.Attach("w", 1, {attempt});
+  h.Say(attempt, h.Started(100));
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 0);
+  EXPECT_EQ(h.TaskOf(id, 1).checkpoint->step, 300);
+  h.Say(attempt, EpochOf(1));
+  EXPECT_EQ(h.TaskOf(id, 1).epochs_done, 1);
+}
+
 TEST(RestartTest, TheImportanceOfColumnsThatIsToldAgainIsStoredOnce) {
   CoreHarness h(Standalone());
   h.Attach("w", 1);
