@@ -64,6 +64,7 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
           const int first_rank = live.SlotCount();
           live.parts.push_back({part.worker, part.slots, first_rank});
         }
+        if (!IsExtra(task) && HadItsTurn(restored, task)) live.back_after = task.epochs_done;
         live.saved_last = IsTerminal(task.state);
         live.started_at = attempt.started_at;
         live.last_epoch = static_cast<int>(task.epochs_done);
@@ -266,17 +267,19 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   const Job& job = entry.view();
   const bool over = IsTerminal(job.state) || job.cancel_requested;
   int running = 0;
-  bool ready = false, waits = false, ready_extra = false;
+  bool ready = false, waits = false, back = false, ready_back = false, ready_extra = false;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     const bool pending = task.state == TaskState::kPending;
     const bool now = pending && task.not_before <= now_;
     running += task.state == TaskState::kRunning;
-    const bool last = IsExtra(task) || ComesBack(job, task);
-    waits |= pending && (IsExtra(task) || !last);
-    (last ? ready_extra : ready) |= now;
+    const bool comes_back = ComesBack(job, task);
+    back |= comes_back;
+    waits |= pending && !comes_back;
+    (IsExtra(task) ? ready_extra : comes_back ? ready_back : ready) |= now;
   }
-  const bool extra = !ready && ready_extra && !FirstTrialNeedsMore(entry);
+  ready_back = ready_back && !FoldsWait(job);
+  const bool extra = !ready && (ready_back || (ready_extra && !FirstTrialNeedsMore(entry)));
   ready |= extra;
   const bool trains = !over && job.state != JobState::kFinalizing &&
                       job.state != JobState::kPaused && !job.table.table.empty() &&
@@ -304,7 +307,13 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   if (!entry.train_key && trains && ready) {
     JoinTrainQueue(entry, urgency);
   }
-  if (trains && (running > 0 || waits)) {
+  const bool shares = trains && (running > 0 || waits);
+  if (trains && back && !shares) {
+    comebacks_.emplace(entry.sequence, &entry);
+  } else {
+    comebacks_.erase(entry.sequence);
+  }
+  if (shares) {
     if (training_.emplace(entry.sequence, &entry).second) {
       if (job.deadline != absl::InfiniteFuture()) training_in_time_.insert(entry.sequence);
       ReplanTraining();

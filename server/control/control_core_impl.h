@@ -301,9 +301,14 @@ class ControlCore::Impl {
 
   // ---- folds whose turn was over: comebacks.cc ----
   static constexpr char kCutFromPlan[] = "cut from the plan";  // the message of such a fold
+  static bool HadItsTurn(const Job& job, const Task& task);
   static bool ComesBack(const Job& job, const Task& task);
   static bool OnlyComesBack(const Job& job);
+  static double LeastEpochs(const Job& job, double done);
+  absl::Duration LeastRun(const JobEntry& entry, double done) const;
   absl::Time LatestComeback(const JobEntry& entry, const Task& task) const;
+  bool PaysToStart(const JobEntry& entry, const Task& task) const;
+  void PlanComeback(JobEntry& entry, const Task& task, absl::Time stop_at);
   bool CouldGoOn(const JobEntry& entry, const Task& task) const;
   bool AwaitsEndOfStopped(const JobEntry& entry) const;
   bool TakesTimeLeft(const JobEntry& entry) const;
@@ -313,7 +318,9 @@ class ControlCore::Impl {
 
   bool AwaitsFloor(const Job& job) const;
   void DropHopeless(JobEntry& entry);
-  absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live) const;
+  // The running fold's, or (null) that of one that starts now; `back`: that one comes back.
+  absl::Time StopOf(const JobEntry& entry, const LiveAttempt* live,
+                    const Task* back = nullptr) const;
   void SendReplans(JobEntry& entry);
   void StopLate(JobEntry& entry);
   void StopPaused(JobEntry& entry);
@@ -485,6 +492,8 @@ class ControlCore::Impl {
   // Jobs whose folds run or could; those among them with a deadline.
   std::map<uint64_t, JobEntry*> training_;
   std::set<uint64_t> training_in_time_;
+  // Jobs of which only folds that come back wait. They have no share of the slots.
+  std::map<uint64_t, JobEntry*> comebacks_;
   ShareBasis planned_shares_;  // of the last ReplanAll
   bool shares_changed_ = false;
   absl::Time shares_at_ = absl::InfinitePast();

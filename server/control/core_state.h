@@ -166,6 +166,8 @@ struct LiveAttempt {
   double row_share = 1;
   absl::Time stop_at = absl::InfiniteFuture();
   bool plan_cut = false;
+  // Of a fold that came back (comebacks.cc): the epochs that it had when it started.
+  std::optional<double> back_after;
   bool stop_sent = false;
   absl::Time replanned_at = absl::InfinitePast();
   // The values that the Worker told.

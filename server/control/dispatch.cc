@@ -108,9 +108,13 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most, b
   for (size_t i = 1; i < job.tasks.size() && candidate.folds.size() < most; ++i) {
     const Task& task = job.tasks[i];
     if (IsExtra(task) && folds_wait) break;
-    if (task.state == TaskState::kPending && task.not_before <= now_) {
-      candidate.folds.push_back(static_cast<int>(i));
-    }
+    if (task.state != TaskState::kPending || task.not_before > now_) continue;
+    const bool back = ComesBack(job, task);
+    if (back && (!candidate.urgency.extra_seeds_only || !PaysToStart(entry, task))) continue;
+    candidate.folds.push_back(static_cast<int>(i));
+    if (!back) continue;
+    if (timed) candidate.takes = StopOf(entry, nullptr, &task) - now_;
+    break;  // the next one depends on the Plan for this one
   }
   return candidate;
 }
@@ -144,6 +148,10 @@ void ControlCore::Impl::DispatchFolds() {
   }
   const std::vector<Placement> placements = PlaceFolds(candidates, now_, board_, most);
   more_to_start_ |= placements.size() == kMostStarts;
+  // A fold that comes back was left out while those that start now still waited.
+  const bool left_out = std::any_of(candidates.begin(), candidates.end(),
+                                    [](const Candidate& c) { return c.folds.empty(); });
+  more_to_start_ |= left_out && !placements.empty();
   for (const Placement& placement : placements) {
     StartFold(*entries[placement.candidate], placement.fold, placement);
   }
@@ -265,9 +273,15 @@ void ControlCore::Impl::SendStart(JobEntry& entry, const LiveAttempt& live, Star
 }
 
 void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& placement) {
+  const Task& waits = entry.view().tasks[static_cast<size_t>(index)];
+  std::optional<double> back_after;
+  if (ComesBack(entry.view(), waits)) back_after = waits.epochs_done;
   // Before the Attempt is there, so that the clock is asked for a fold to come.
-  const absl::Time stop_at = StopOf(entry, nullptr);
+  const absl::Time stop_at = StopOf(entry, nullptr, back_after ? &waits : nullptr);
+  if (back_after) PlanComeback(entry, waits, stop_at);
+  more_to_start_ |= back_after.has_value();
   LiveAttempt& live = StartAttempt(entry, index, placement.parts);
+  live.back_after = back_after;
   Task& task = Edit(entry).tasks[static_cast<size_t>(index)];
   const Plan& plan = entry.view().plans.back();
   StartCommand command;

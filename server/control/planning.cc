@@ -304,14 +304,19 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     if (task.trial > 0) continue;  // the Plan is that of trial 0
+    // What it has stands until it has a slot.
+    const bool waits_back = ComesBack(job, task);
     FoldView view{task.fold,
-                  task.state,
+                  waits_back ? SettledState(task) : task.state,
                   task.attempts > 0 || !task.from_job.empty(),
                   task.epochs_done,
                   CostOfFold(entry, static_cast<int>(i)),
                   absl::InfiniteFuture()};
     if (task.live) view.epochs_done = std::max(view.epochs_done, task.live->epoch);
-    if (const LiveAttempt* live = OpenAttempt(task)) view.started_at = live->started_at;
+    if (const LiveAttempt* live = OpenAttempt(task)) {
+      view.started_at = live->started_at;
+      view.back = live->back_after.has_value();
+    }
     view.trial = task.trial;
     view.seed = task.seed;
     view.answers = task.member.has_value();
@@ -405,8 +410,8 @@ void ControlCore::Impl::DropHopeless(JobEntry& entry) {
          "not started any more");
 }
 
-// When a fold has to stop: the running one, or (null) one that starts now.
-absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live) const {
+absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* live,
+                                     const Task* back) const {
   const absl::Time train_end = TrainEndOf(entry);
   if (train_end == absl::InfiniteFuture()) return train_end;
   const Job& job = entry.view();
@@ -417,38 +422,51 @@ absl::Time ControlCore::Impl::StopOf(const JobEntry& entry, const LiveAttempt* l
                  FinishingSeconds(entry, job.tasks[static_cast<size_t>(live->task)].trial));
     return TrainEndWith(entry, stop_s);
   }
-  int running = 0, pending = 0, position = 0;
+  int running = 0, pending = 0, pending_back = 0, position = 0;
   for (size_t i = 1; i < job.tasks.size(); ++i) {
     const Task& task = job.tasks[i];
     // No model gets less because extra models wait.
-    pending += task.state == TaskState::kPending && !IsExtra(task);
+    const bool waits = task.state == TaskState::kPending && !IsExtra(task);
+    if (waits) ++(ComesBack(job, task) ? pending_back : pending);
     if (task.state != TaskState::kRunning) continue;
     if (live && static_cast<int>(i) < live->task) ++position;
     ++running;
   }
   if (!live) {  // the last of those that run, and no longer pending
     position = running++;
-    pending = std::max(0, pending - 1);
+    int& waits = back != nullptr ? pending_back : pending;
+    waits = std::max(0, waits - 1);
   }
-  const int behind = FoldsBehind(position, running, pending, ParallelFolds(entry));
+  const double sharing = pending > 0 ? Sharing(entry) : Turns(entry);
+  // Folds that come back leave time for one another alone.
+  const std::optional<double> after = back != nullptr   ? back->epochs_done
+                                      : live != nullptr ? live->back_after
+                                                        : std::nullopt;
+  if (after) pending += pending_back;
+  int behind = FoldsBehind(position, running, pending, ParallelFolds(entry));
   const absl::Time start = live ? live->started_at : now_;
   FoldCost cost = live ? CostOfFold(entry, live->task) : FoldCost();
   if (!cost.known()) cost = TypicalFold(entry);
   cost = CostOfShare(cost, RowsOf(job));
-  return FairStop(start, now_, train_end, behind, pending > 0 ? Sharing(entry) : Turns(entry),
-                  cost);
+  const auto stop = [&] { return FairStop(start, now_, train_end, behind, sharing, cost); };
+  // One that can go on for long enough is better than several that cannot.
+  while (after && behind > 0 && stop() < start + LeastRun(entry, *after)) --behind;
+  return stop();
 }
 
-// Until when the folds that run may plan because other Jobs wait for their first gang.
+// Until when the folds that run may plan because other Jobs wait for their first gang, or folds of
+// their own Job come back.
 absl::Time ControlCore::Impl::TurnEnd(const JobEntry& entry) {
-  if (Turns(entry) <= 1) return absl::InfiniteFuture();
+  bool others = Turns(entry) > 1;
   absl::Time end = absl::InfinitePast();
   for (const Task& task : entry.view().tasks) {
     if (task.kind != TaskKind::kTrain || IsExtra(task)) continue;
-    if (task.state == TaskState::kPending) return absl::InfiniteFuture();  // see Sharing
+    const bool back = ComesBack(entry.view(), task);
+    others |= back;
+    if (task.state == TaskState::kPending && !back) return absl::InfiniteFuture();  // see Sharing
     if (const LiveAttempt* live = OpenAttempt(task)) end = std::max(end, StopOf(entry, live));
   }
-  return end == absl::InfinitePast() ? absl::InfiniteFuture() : end;
+  return !others || end == absl::InfinitePast() ? absl::InfiniteFuture() : end;
 }
 
 void ControlCore::Impl::SendReplans(JobEntry& entry) {

@@ -197,16 +197,18 @@ void ControlCore::Impl::CheckQuotas() {
     if (!warns && !over) continue;
     const std::string used = absl::StrCat(Text(subject), " has used ", Text(absl::Seconds(used_s)),
                                           " of ", Text(account.use.quota()));
-    for (const auto& [sequence, entry] : training_) {
-      const Job& job = entry->view();
-      if (!subject.Covers(job.owner, job.spec.labels) || IsTerminal(job.state)) continue;
-      if (warns) {
-        EditDurably(*entry).warnings.push_back(
-            absl::StrCat("quota: ", used, ", more than ", mark, " %"));
-      }
-      if (over && !TrainsNothing(job) && !StopsTraining(job) &&
-          job.state != JobState::kFinalizing) {
-        StopForQuota(*entry, used);
+    for (const auto* jobs : {&training_, &comebacks_}) {
+      for (const auto& [sequence, entry] : *jobs) {
+        const Job& job = entry->view();
+        if (!subject.Covers(job.owner, job.spec.labels) || IsTerminal(job.state)) continue;
+        if (warns) {
+          EditDurably(*entry).warnings.push_back(
+              absl::StrCat("quota: ", used, ", more than ", mark, " %"));
+        }
+        if (over && !TrainsNothing(job) && !StopsTraining(job) &&
+            job.state != JobState::kFinalizing) {
+          StopForQuota(*entry, used);
+        }
       }
     }
   }

@@ -309,6 +309,7 @@ void ControlCore::Impl::LeaveQueues(JobEntry& entry) {
   entry.prepare_key.reset();
   training_.erase(entry.sequence);
   training_in_time_.erase(entry.sequence);
+  comebacks_.erase(entry.sequence);
 }
 
 void ControlCore::Impl::Handle(ShutdownRequested&) {

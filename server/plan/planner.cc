@@ -141,7 +141,7 @@ void Planning::KeepToTurn() {
   const absl::Time end = in_.turn_end + absl::Seconds(in_.cost.predict_s);
   if (end >= limit_) return;
   limit_ = end;
-  limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until other Jobs have their turn");
+  limit_text_ = absl::StrCat(Text(limit_ - in_.window.start), " until others have their turn");
 }
 
 void Planning::SetLimitOfTheRest(absl::Time train_limit) {
@@ -524,7 +524,10 @@ PlanOutput Planning::Run() {
     SetLimitOfTheRest(train_limit);
     if (in_.cost.known()) {
       if (waits && !late) GrowRows();
-      if (trains && !late && row_share_ >= 1) GrowEpochs();
+      // One that comes back may do so late, and more time may be left by then.
+      const bool back =
+          AnyFold([](const FoldView& f) { return f.state == TaskState::kRunning && f.back; });
+      if (trains && (!late || back) && row_share_ >= 1) GrowEpochs();
       if (out_.decisions.empty()) GrowFolds();
     }
     if (out_.decisions.empty()) GrowExtraSeeds();

@@ -46,6 +46,7 @@ struct FoldView {
   absl::Time started_at = absl::InfiniteFuture();  // of the running Attempt
   int trial = 0, seed = 0;                         // see IsExtra
   bool answers = false;                            // has predictions
+  bool back = false;                               // goes on in time that others have left
 };
 
 struct PlanInput {
@@ -57,10 +58,10 @@ struct PlanInput {
   FoldCost cost;               // of a typical fold; unknown: nothing is cut
   // All of the spec's, in order, then the extra seeds that were ever in the Plan.
   std::vector<FoldView> folds;
-  int gangs = 1;                                    // folds that can run at once for this Job
-  double sharing = 1;                               // see WorkLeft
-  // Other Jobs wait for their first gang, and no fold of this one waits: when those that run are
-  // to be done with their last epoch.
+  int gangs = 1;       // folds that can run at once for this Job
+  double sharing = 1;  // see WorkLeft
+  // Other Jobs wait for their first gang, and no fold of this one does, or only such that come
+  // back: when those that run are to be done with their last epoch.
   absl::Time turn_end = absl::InfiniteFuture();
   absl::Duration finalize;                          // see Reserve
   double finishing_s = 0;                           // from a fold's last epoch to its answers

@@ -17,7 +17,7 @@ namespace traind {
 // Sorts waiting Jobs: the smaller one goes first.
 struct Urgency {
   int gangs = 0;                  // running now
-  bool extra_seeds_only = false;  // only extra seeds wait
+  bool extra_seeds_only = false;  // only extra seeds wait, or folds that come back
   // The deadline less the time that its longest waiting fold takes, as far as that is known.
   absl::Time latest_start = absl::InfiniteFuture();
   int priority = 0;

@@ -7,7 +7,7 @@
 // - Jobs without: after the first two gangs of those with one. The owner with the least share of
 //   the machines first, then the Job with fewer running gangs.
 // Then the earlier acceptance. Within a Job, folds go in their order. Jobs that only have extra
-// seeds left to train go behind all others.
+// seeds left to train, or folds that have had their turn, go behind all others, of whatever class.
 //
 // A gang is Spec::slots slots of one device kind. It has them on one Worker if a Worker with so
 // many is there, and waits until they are free; else on as few Workers of one network as possible,

@@ -153,7 +153,7 @@ TEST_F(TurnsTest, AFoldLeavesTimeForJobsThatWaitForTheirFirstOne) {
   EXPECT_LT(Epochs(first), alone / 2);
   EXPECT_GT(Epochs(first), alone / 5);
   EXPECT_THAT(h_.Stored(first).decisions.back().cause,
-              testing::HasSubstr("until other Jobs have their turn"));
+              testing::HasSubstr("until others have their turn"));
 }
 
 TEST_F(TurnsTest, TheNextOneGetsAsMuch) {

@@ -137,6 +137,42 @@ TEST(CoreQuotaTest, AJobThatMayWantMoreThanIsLeftIsToldAndGetsThat) {
   EXPECT_LE(Look(h).used_s, 26);
 }
 
+// One whose fold has had its turn has no share of the slots while it waits for a further one (B9).
+TEST(CoreQuotaTest, AJobWhoseFoldWaitsToComeBackEndsWhereNothingIsLeft) {
+  CoreOptions options;
+  options.lease = absl::Minutes(5);
+  CoreHarness h(options);
+  h.Attach("w", 1);
+  std::vector<std::string> jobs;
+  for (const char* name : {"a", "b"}) {
+    Job job = CoreHarness::MakeJob(name, 1);
+    job.spec.epochs = 40;
+    jobs.push_back(h.SubmitJob(std::move(job)));
+    h.PrepareJob(jobs.back());
+  }
+  const int64_t attempt = h.AttemptOf(jobs[0], 1);
+  h.Say(attempt, CoreHarness::Started());
+  h.Say(attempt, CoreHarness::Probe(0.02));
+  h.Wait(absl::Seconds(20));
+  h.Say(attempt, CoreHarness::CheckpointAt(1000, 10));
+  h.Say(attempt, CoreHarness::Saved(false, true, 0.8, 10));
+  h.Say(attempt, CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  h.Publish(jobs[0], Quality::kDegraded);
+  ASSERT_EQ(h.TaskOf(jobs[0], 1).state, TaskState::kPending);
+  SetQuota event;
+  event.call = 3;
+  event.quota = QuotaOf(absl::Seconds(15));
+  event.history = {{"local", {}, h.now - absl::Seconds(20), h.now, 1}};
+  h.Step({event});
+  EXPECT_TRUE(h.Stored(jobs[1]).quota_reached);
+  const Job job = h.Stored(jobs[0]);
+  EXPECT_TRUE(job.quota_reached);
+  EXPECT_EQ(job.tasks[1].state, TaskState::kPartial);
+  for (int i = 0; i < 2; ++i) h.Publish(jobs[0], Quality::kDegraded);
+  EXPECT_EQ(h.State(jobs[0]), JobState::kSucceeded);
+  EXPECT_EQ(h.Stored(jobs[0]).end_reason, JobEndReason::kQuotaReached);
+}
+
 TEST(CoreQuotaTest, ALabelsQuotaCountsAllJobsWithIt) {
   CoreHarness h;
   Quota quota = QuotaOf(absl::Hours(1));

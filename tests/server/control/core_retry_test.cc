@@ -85,6 +85,33 @@ TEST(B13RetryTest, WhatHadNoStepWhenItsTimeWasOverIsTriedAgain) {
   EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kFailed);
 }
 
+// It waits for its first steps, and not for a further turn (B9).
+TEST(B13RetryTest, WhatHadNoStepWhenItsTimeWasOverDoesNotStandBehindAllOthers) {
+  CoreHarness h;
+  h.Attach("w", 1);
+  const std::string id = h.SubmitJob(CoreHarness::MakeJob("a", 1));
+  h.PrepareJob(id);
+  std::vector<std::string> others;
+  for (const char* name : {"b", "c"}) {
+    Job job = CoreHarness::MakeJob(name, 1);
+    job.spec.budget.reset();
+    others.push_back(h.SubmitJob(std::move(job)));
+    h.PrepareJob(others.back());
+  }
+  // An Attempt has told predictions and is lost, the next one does not come to its first step.
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Started());
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Saved(false, false, 0.7, 3));
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+  ASSERT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  h.Say(h.AttemptOf(id, 1), CoreHarness::Ended(AttemptEndReason::kStoppedInTime));
+  h.Wait(absl::Seconds(1));
+  ASSERT_EQ(h.TaskOf(id, 1).state, TaskState::kPending);
+  ASSERT_EQ(h.TaskOf(others[0], 1).state, TaskState::kRunning);
+  h.FinishFold(others[0], 0);
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_EQ(h.TaskOf(others[1], 1).state, TaskState::kPending);
+}
+
 TEST(B13RetryTest, TheDeadlineStaysAndARetryThatComesTooLateIsNotMade) {
   CoreHarness h;
   const std::string id = Train(h);

@@ -10,28 +10,55 @@
 namespace traind {
 namespace {
 
-// A Worker of one slot, and Jobs of one fold that takes longer than their window.
-struct OneSlot : CoreHarness {
-  static CoreOptions Patient() {
-    CoreOptions options;
-    options.lease = absl::Minutes(5);  // no heartbeats
-    return options;
-  }
-  OneSlot() : CoreHarness(Patient()) { Attach("w", 1); }
-  std::string Submit(const std::string& name, int folds = 1) {
+CoreOptions Patient() {
+  CoreOptions options;
+  options.lease = absl::Minutes(5);  // no heartbeats
+  return options;
+}
+
+// Jobs of one fold that takes longer than their window.
+struct Turns : CoreHarness {
+  explicit Turns(CoreOptions options = Patient()) : CoreHarness(options) {}
+  std::string Submit(const std::string& name, int folds = 1, int slots = 1) {
     Job job = MakeJob(name, folds);
-    job.spec.epochs = 40;
+    job.spec.epochs = epochs;
+    job.spec.slots = slots;
     const std::string id = SubmitJob(job);
     PrepareJob(id);
     return id;
   }
-  TaskState FoldOf(const std::string& id) { return TaskOf(id, 1).state; }
+  TaskState FoldOf(const std::string& id, int fold = 0) { return TaskOf(id, 1 + fold).state; }
+  // Of steps of which an epoch has 100.
+  static facts::Started Resumed(double after) {
+    facts::Started started = Started();
+    started.first_step = static_cast<int64_t>(100 * after);
+    started.start_epoch = static_cast<int>(after);
+    return started;
+  }
+  static facts::Epoch EpochOf(int epoch, double seconds) {
+    facts::Epoch done;
+    done.epoch = epoch;
+    done.step = 100 * epoch;
+    done.epoch_s = seconds;
+    return done;
+  }
+  void StopInTime(int64_t attempt, double after, double score) {
+    Say(attempt, CheckpointAt(static_cast<int64_t>(100 * after), after));
+    Say(attempt, Saved(false, true, score, after));
+    Say(attempt, Ended(AttemptEndReason::kStoppedInTime));
+    Publish(a, Quality::kDegraded);
+  }
 
-  std::string a, b;
+  int epochs = 40;
+  std::string a, b, c;
+};
+
+struct OneSlot : Turns {
+  explicit OneSlot(CoreOptions options = Patient()) : Turns(options) { Attach("w", 1); }
 };
 
 struct TwoJobs : OneSlot {
-  TwoJobs() {
+  explicit TwoJobs(CoreOptions options = Patient()) : OneSlot(options) {
     a = Submit("a");
     b = Submit("b");
   }
@@ -43,11 +70,17 @@ struct TwoJobs : OneSlot {
     Wait(absl::Seconds(seconds));
     StopInTime(attempt, seconds / 2.0, 0.8);
   }
-  void StopInTime(int64_t attempt, double epochs, double score) {
-    Say(attempt, CheckpointAt(static_cast<int64_t>(100 * epochs), epochs));
-    Say(attempt, Saved(false, true, score, epochs));
-    Say(attempt, Ended(AttemptEndReason::kStoppedInTime));
-    Publish(a, Quality::kDegraded);
+  // The same; whole epochs are measured, and it stands just below those of its Plan in the end.
+  void TakeMeasuredTurn() {
+    const int64_t attempt = AttemptOf(a, 1);
+    Say(attempt, Started());
+    Say(attempt, Probe(0.02));
+    for (int epoch = 1; epoch <= 13; ++epoch) {
+      Wait(absl::Seconds(2));
+      Say(attempt, EpochOf(epoch, 2));
+    }
+    Wait(absl::Seconds(1.2));
+    StopInTime(attempt, 13.6, 0.8);
   }
 };
 
@@ -80,20 +113,24 @@ TEST(CoreTurnsTest, AFoldWhoseTurnWasOverGoesOnWhenTheOtherJobEndsEarly) {
 
 // Three Jobs of which the first has two folds, one of them cut from its Plan for the others.
 struct CutJob : OneSlot {
-  CutJob() {
+  // tells: its epochs are measured.
+  explicit CutJob(int epochs_asked = 40, bool tells = false) {
+    epochs = epochs_asked;
     a = Submit("first", 2);
     b = Submit("second");
     c = Submit("third");
     const int64_t attempt = AttemptOf(a, 1);
     Say(attempt, Started());
     Say(attempt, Probe(0.02));  // 2 s an epoch
-    Wait(absl::Seconds(14));
+    for (int epoch = 1; epoch <= 7; ++epoch) {
+      Wait(absl::Seconds(2));
+      if (tells) Say(attempt, EpochOf(epoch, 2));
+    }
     Say(attempt, CheckpointAt(700, 7));
     Say(attempt, Saved(true, true, 0.8, 7));
     Say(attempt, Ended());
     Publish(a, Quality::kDegraded);
   }
-  std::string c;
 };
 
 TEST(CoreTurnsTest, AFoldThatWasCutForOthersRunsWhenTheyEndEarly) {
@@ -204,6 +241,290 @@ TEST(CoreTurnsTest, AFinishedJobDoesNotGoOn) {
   h.Publish(h.a, Quality::kDegraded);
   EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
   EXPECT_EQ(h.FoldOf(h.a), TaskState::kPartial);
+}
+
+// The Plan was made for its turn; a Plan with the same epochs would end it at once.
+TEST(CoreTurnsTest, ItGetsTheEpochsThatFitIntoTheTimeThatIsLeft) {
+  TwoJobs h;
+  h.TakeMeasuredTurn();
+  ASSERT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  ASSERT_LE(h.Stored(h.a).plans.back().epochs, 15);
+  h.Wait(h.Stored(h.a).accepted_at + absl::Seconds(43) - h.now);
+  h.starts.clear();
+  h.FinishFold(h.b, 0);
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_GE(h.starts[0].epochs, 17);
+  EXPECT_LE(h.starts[0].epochs,
+            13.6 + absl::FDivDuration(h.starts[0].stop_at - h.now, absl::Seconds(2)));
+  const Job job = h.Stored(h.a);
+  EXPECT_EQ(job.plans.back().epochs, h.starts[0].epochs);
+  EXPECT_EQ(job.tasks[1].epochs_planned, h.starts[0].epochs);
+  EXPECT_EQ(job.decisions.back().rule, DecisionRule::kB9);
+  EXPECT_EQ(job.decisions.back().to, std::to_string(h.starts[0].epochs) + " epochs");
+}
+
+// With more epochs than fit it would be stopped in the middle of their schedule.
+TEST(CoreTurnsTest, ACutFoldThatStartsLateGetsOnlyTheEpochsThatFit) {
+  CutJob h(20, /*tells=*/true);
+  h.FinishFold(h.b, 0);
+  h.Wait(h.Stored(h.a).accepted_at + absl::Seconds(45) - h.now);
+  const int before = h.Stored(h.a).plans.back().epochs;
+  h.starts.clear();
+  h.FinishFold(h.c, 0);
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_LE(h.starts[0].epochs, absl::FDivDuration(h.starts[0].stop_at - h.now, absl::Seconds(2)));
+  EXPECT_GE(h.starts[0].epochs, 5);
+  EXPECT_LT(h.starts[0].epochs, before);
+}
+
+// On two slots two folds of a had their turns; a third one was cut from its Plan.
+struct SeveralBack : Turns {
+  SeveralBack() {
+    epochs = 20;
+    Attach("w", 2);
+    a = Submit("a", 3);
+    b = Submit("b");
+    c = Submit("c");
+    for (int fold : {0, 1}) {
+      Say(AttemptOf(a, 1 + fold), Started());
+      Say(AttemptOf(a, 1 + fold), Probe(0.06));  // 6 s an epoch
+    }
+    for (int epoch = 1; epoch <= 5; ++epoch) {
+      Wait(absl::Seconds(6));
+      for (int fold : {0, 1}) Say(AttemptOf(a, 1 + fold), EpochOf(epoch, 6));
+    }
+    for (int fold : {0, 1}) StopInTime(AttemptOf(a, 1 + fold), 5, 0.8);
+  }
+};
+
+TEST(CoreTurnsTest, SeveralFoldsGoOnSideBySide) {
+  SeveralBack h;
+  ASSERT_LT(h.Stored(h.a).plans.back().folds, 3);
+  for (int fold : {0, 1}) ASSERT_EQ(h.FoldOf(h.a, fold), TaskState::kPending);
+  h.FinishFold(h.b, 0);
+  EXPECT_EQ(h.FoldOf(h.a, 0), TaskState::kRunning);
+  EXPECT_EQ(h.FoldOf(h.a, 1), TaskState::kPending);
+  h.FinishFold(h.c, 0);
+  EXPECT_EQ(h.FoldOf(h.a, 0), TaskState::kRunning);
+  EXPECT_EQ(h.FoldOf(h.a, 1), TaskState::kRunning);
+}
+
+// Two folds of a have had their turns on the only slot, and c has it now.
+struct TwoBack : OneSlot {
+  TwoBack() {
+    a = Submit("a", 2);
+    b = Submit("b");
+    TakeTurn(0, 5);
+    if (FoldOf(b) == TaskState::kRunning) FinishFold(b, 0);
+    c = Submit("c");
+    TakeTurn(1, 4);
+    if (FoldOf(b) == TaskState::kRunning) FinishFold(b, 0);
+  }
+  void TakeTurn(int fold, int after) {
+    const int64_t attempt = AttemptOf(a, 1 + fold);
+    Say(attempt, Started());
+    Say(attempt, Probe(0.02));  // 2 s an epoch
+    Wait(absl::Seconds(2 * after));
+    StopInTime(attempt, after, 0.8);
+  }
+  // The rest of its time is c's until then.
+  absl::Duration LeftAfter(absl::Duration since) {
+    const Job job = Stored(a);
+    Wait(job.accepted_at + since - now);
+    starts.clear();
+    FinishFold(c, 0);
+    return job.deadline - now;
+  }
+};
+
+TEST(CoreTurnsTest, OnOneSlotFoldsThatGoOnShareTheTimeThatIsLeft) {
+  TwoBack h;
+  for (int fold : {0, 1}) ASSERT_EQ(h.FoldOf(h.a, fold), TaskState::kPending);
+  ASSERT_EQ(h.FoldOf(h.c), TaskState::kRunning);
+  const absl::Duration left = h.LeftAfter(absl::Seconds(30));
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_EQ(h.starts[0].fold, 0);
+  EXPECT_LT(h.starts[0].stop_at, h.now + 0.6 * left);
+  h.Say(h.AttemptOf(h.a, 1), h.Resumed(5));
+  h.Wait(h.starts[0].stop_at - h.now);
+  h.StopInTime(h.AttemptOf(h.a, 1), 10, 0.85);
+  ASSERT_EQ(h.starts.size(), 2u);
+  EXPECT_EQ(h.starts[1].fold, 1);
+  EXPECT_GT(h.starts[1].epochs, 4);
+}
+
+TEST(CoreTurnsTest, WhereSharesWouldBeTooShortOneFoldGoesOnAlone) {
+  TwoBack h;
+  const absl::Duration left = h.LeftAfter(absl::Seconds(55.5));
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_GT(h.starts[0].stop_at, h.now + 0.6 * left);
+}
+
+TEST(CoreTurnsTest, AGangGoesOnAsAGang) {
+  Turns h;
+  h.Attach("w", 2);
+  h.a = h.Submit("a", 1, 2);
+  h.b = h.Submit("b", 1, 2);
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  h.Say(attempt, h.Started());
+  h.Say(attempt, h.Probe(0.02));
+  h.Wait(absl::Seconds(20));
+  h.StopInTime(attempt, 10, 0.8);
+  ASSERT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  h.starts.clear();
+  h.FinishFold(h.b, 0);
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_EQ(h.starts[0].job->id, h.a);
+  EXPECT_EQ(h.starts[0].world_size, 2);
+}
+
+// Jobs without a deadline go before it, too, whatever has stopped it meanwhile.
+TEST(CoreTurnsTest, OneThatMakesRoomStandsBehindAllOthersAgain) {
+  CoreOptions options;
+  options.standalone = true;  // no heartbeats
+  options.preempt_after = absl::Seconds(2);
+  options.preempt_least_run = absl::Seconds(2);
+  TwoJobs h(options);
+  h.TakeTurn();
+  h.FinishFold(h.b, 0);
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  ASSERT_EQ(h.FoldOf(h.a), TaskState::kRunning);
+  h.Say(attempt, h.Resumed(10));
+  std::vector<std::string> others;
+  for (const int priority : {0, 1}) {
+    Job job = h.MakeJob(priority == 0 ? "endless" : "high", 1);
+    job.spec.budget.reset();
+    job.spec.priority = priority;
+    others.push_back(h.SubmitJob(job));
+    h.PrepareJob(others.back());
+  }
+  h.Wait(absl::Seconds(4));
+  ASSERT_FALSE(h.stops.empty());
+  EXPECT_EQ(h.stops.back().attempt, attempt);
+  h.Say(attempt, h.CheckpointAt(1200, 12));
+  h.Say(attempt, h.Ended(AttemptEndReason::kPreempted, "preempted by job-high"));
+  ASSERT_EQ(h.FoldOf(others[1]), TaskState::kRunning);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  h.FinishFold(others[1], 0);
+  EXPECT_EQ(h.FoldOf(others[0]), TaskState::kRunning);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  h.starts.clear();
+  h.FinishFold(others[0], 0);
+  ASSERT_EQ(h.starts.size(), 1u);
+  EXPECT_EQ(h.starts[0].resume, "checkpoint-1200.json");
+}
+
+TEST(CoreTurnsTest, APausedJobDoesNotGoOnBeforeItIsResumed) {
+  TwoJobs h;
+  h.TakeTurn();
+  h.Step({Pause{1, h.a}});
+  h.FinishFold(h.b, 0);
+  EXPECT_EQ(h.State(h.a), JobState::kPaused);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+  h.Step({Resume{1, h.a}});
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kRunning);
+}
+
+// Like extra seeds: it has had its turn, and those before it may have no model yet.
+TEST(CoreTurnsTest, ItWaitsBehindFoldsOfLowerClassesToo) {
+  TwoJobs h;
+  h.TakeTurn();
+  Update update;
+  update.job = h.a;
+  update.priority = 10;
+  h.Step({update});
+  const std::string c = h.Submit("c");
+  h.FinishFold(h.b, 0);
+  EXPECT_EQ(h.FoldOf(c), TaskState::kRunning);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+}
+
+// It would go on from its checkpoint.
+TEST(CoreTurnsTest, AFoldThatFailedOnceGoesOnToo) {
+  OneSlot h;
+  h.a = h.Submit("a");
+  h.Say(h.AttemptOf(h.a, 1), h.Started());
+  h.Say(h.AttemptOf(h.a, 1), h.CheckpointAt(500, 5));
+  h.Say(h.AttemptOf(h.a, 1), h.Ended(AttemptEndReason::kDiverged, "NaN"));
+  h.Wait(absl::Seconds(1));
+  h.b = h.Submit("b");
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  ASSERT_EQ(h.FoldOf(h.a), TaskState::kRunning);
+  h.Say(attempt, h.Resumed(5));
+  h.Say(attempt, h.Probe(0.02));
+  h.Wait(absl::Seconds(20));
+  h.StopInTime(attempt, 15, 0.8);
+  EXPECT_EQ(h.TaskOf(h.a, 1).failures, 1);
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+}
+
+TEST(CoreTurnsTest, ItsLastCheckpointMayBeToldAfterItsLastPredictions) {
+  TwoJobs h;
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  h.Say(attempt, h.Started());
+  h.Say(attempt, h.Probe(0.02));
+  h.Wait(absl::Seconds(20));
+  h.Say(attempt, h.Saved(false, true, 0.8, 10));
+  h.Say(attempt, h.CheckpointAt(1000, 10));
+  h.Say(attempt, h.Ended(AttemptEndReason::kStoppedInTime));
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPending);
+}
+
+// Its Worker is lost after the last predictions and before the end of the Attempt.
+TEST(CoreTurnsTest, AFoldWhoseEndWasNotToldDoesNotGoOn) {
+  TwoJobs h;
+  const int64_t attempt = h.AttemptOf(h.a, 1);
+  h.Say(attempt, h.Started());
+  h.Say(attempt, h.Probe(0.02));
+  h.Wait(absl::Seconds(20));
+  h.Say(attempt, h.CheckpointAt(1000, 10));
+  h.Say(attempt, h.Saved(false, true, 0.8, 10));
+  EXPECT_EQ(h.State(h.a), JobState::kQueued) << "it may go on";
+  h.Attach("w", 1, {}, "boot-2");
+  EXPECT_EQ(h.FoldOf(h.a), TaskState::kPartial);
+  for (int i = 0; i < 2; ++i) h.Publish(h.a, Quality::kDegraded);
+  EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
+}
+
+// Three Jobs wait for their first gang, and cannot have the slot: their files are elsewhere.
+TEST(CoreTurnsTest, WhereItsTurnWouldBeShortItIsNotStartedAgainAndAgain) {
+  Turns h;
+  WorkerAttached own = h.Hello("w", 1);
+  own.own_folder = true;
+  h.Step({own});
+  Job table = h.MakeJob("a", 1);
+  table.spec.epochs = 40;
+  table.spec_json = R"({"data": {"train": "/data/train.csv"}})";
+  h.a = h.SubmitJob(table);
+  h.PrepareJob(h.a);
+  h.Attach("shared", 0);
+  for (const char* name : {"b", "c", "d"}) {
+    Job images = h.MakeJob(name, 1);
+    images.spec_json = R"({"data": {"train": "/data/pictures", "image": {}}})";
+    const std::string id = h.SubmitJob(images);
+    const int64_t prepare = h.AttemptOf(id, 0);
+    h.Say(prepare, h.Table(), "shared");
+    h.Say(prepare, facts::FloorReady{"prior", 0.5}, "shared");
+    h.Say(prepare, h.Ended(), "shared");
+    ASSERT_EQ(h.FoldOf(id), TaskState::kPending);
+  }
+  double epochs = 0;
+  const absl::Time deadline = h.Stored(h.a).deadline;
+  while (h.now < deadline - absl::Seconds(15)) {  // then they have no time any more
+    if (h.FoldOf(h.a) != TaskState::kRunning) {
+      h.Wait(absl::Seconds(1));
+      continue;
+    }
+    const int64_t attempt = h.AttemptOf(h.a, 1);
+    h.Say(attempt, h.Resumed(epochs));
+    h.Say(attempt, h.Probe(0.02));
+    const absl::Duration runs =
+        epochs > 0 ? std::min(h.starts.back().stop_at, deadline) - h.now : absl::Seconds(20);
+    h.Wait(runs);
+    epochs += absl::FDivDuration(runs, absl::Seconds(2));
+    h.StopInTime(attempt, epochs, 0.8);
+  }
+  EXPECT_LE(h.TaskOf(h.a, 1).attempts, 2);
 }
 
 TEST(CoreTurnsTest, ItGoesOnAfterARestartOfTraind) {

@@ -258,6 +258,20 @@ TEST_F(PlannerTest, CutEpochsComeBackWhenTheyFit) {
   EXPECT_EQ(out.plan.epochs, 20);
 }
 
+// Past the stop share no running fold gets more, but for one that goes on in time that others left.
+TEST_F(PlannerTest, LateEpochsComeBackToAFoldThatGoesOn) {
+  SetCost(0.5);
+  in_.trigger = Trigger::kFacts;
+  in_.now = At(45);
+  last_.epochs = 10;
+  last_.at = At(40);
+  Run(0, 9, 43);
+  for (int fold = 1; fold < 5; ++fold) Finish(fold);
+  EXPECT_EQ(Changes(MakePlan(in_)), "");
+  in_.folds[0].back = true;
+  EXPECT_EQ(Changes(MakePlan(in_)), "B9 10 epochs -> 20 epochs; ");
+}
+
 // However few are missing: without them the Job would end DEGRADED beside time that is left.
 TEST_F(PlannerTest, TheLastEpochsComeBackToo) {
   SetCost(0.2);
