@@ -146,7 +146,7 @@ const kWaits = {
   BACKOFF: 'waits before it tries again',
   NO_MATCHING_WORKER: 'no Worker has what it asks for',
   PREPARING: 'its data are being read',
-  QUOTA: 'the device-seconds of its owner are used up',
+  QUOTA: 'its owner may use no more',
   OTHER_JOBS: 'it runs after other Jobs',
 };
 

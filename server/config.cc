@@ -332,6 +332,14 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "Jobs a second that each owner may submit, in the mean of a minute; 0: no limit")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  app.add_option("--owner-jobs", config.owner_jobs,
+                 "how many Jobs of one owner may be there that are not over; 0: no limit")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str();
+  app.add_option("--owner-slots", config.owner_slots,
+                 "how many slots the folds of one owner may use at a time; 0: no limit")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str();
   app.add_option("--on-end", config.on_end,
                  "PROGRAM that runs when a Job has ended, with its id, its state and the path "
                  "of a file with the Job as JSON");

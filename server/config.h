@@ -37,6 +37,8 @@ struct Config {
   // CoreOptions has it.
   std::optional<absl::Duration> preempt_after;
   double submit_rate = 5000;  // Jobs a second of each owner; 0: no limit
+  int owner_jobs = 0;         // of each owner, that are not over; 0: no limit
+  int owner_slots = 0;        // that the folds of each owner use at a time; 0: no limit
   bool insecure = false;
   std::string tls_dir;    // absolute; empty: no TLS and no tokens
   bool http_tls = false;  // the HTTP port speaks TLS, too

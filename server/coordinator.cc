@@ -85,6 +85,8 @@ absl::Status Coordinator::Load(const Config& config) {
   LoopOptions options;
   options.state_dir = config.state_dir;
   options.core.standalone = config.standalone;
+  options.core.max_owner_jobs = config.owner_jobs;
+  options.core.max_owner_slots = config.owner_slots;
   if (config.preempt_after) options.core.preempt_after = *config.preempt_after;
   ASSIGN_OR_RETURN(loop_, ControlLoop::Create(options, store_.get(), &SystemClock()));
   for (const Quota& quota : config.quotas) {

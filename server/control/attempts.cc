@@ -33,7 +33,9 @@ LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
     }
     worker.attempts.insert(live.id);
   }
-  shares_.Began(live.job->view().owner, live.SlotCount(), live.started_at);
+  live.owner = live.job->view().owner;
+  shares_.Began(live.owner, live.SlotCount(), live.started_at);
+  limits_.Add(live.owner, &OwnerUse::slots, live.SlotCount());
   RunOnQuotas(live);
   const int64_t id = live.id;
   LiveAttempt& added = attempts_.emplace(id, std::move(live)).first->second;
@@ -49,6 +51,7 @@ LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
 void ControlCore::Impl::ErasePart(AttemptIt it, AttemptPart& part) {
   SetMissingBy(it->second, part, absl::InfiniteFuture());
   part.over = true;
+  limits_.Add(it->second.owner, &OwnerUse::slots, -static_cast<int>(part.slots.size()));
   WorkerState& worker = workers_[part.worker];
   worker.attempts.erase(it->first);
   worker.prepares -= it->second.kind == TaskKind::kPrepare;

@@ -82,8 +82,9 @@ void ControlCore::Impl::Restore(Snapshot snapshot, absl::Time now) {
 
 Turn ControlCore::Impl::Step(std::vector<Event> events, absl::Time now) {
   KeepTime(now);
-  for (Event& event : events) {
-    std::visit([this](auto& e) { Handle(e); }, event);
+  for (size_t i = 0; i < events.size(); ++i) {
+    CheckBatch(events, i);
+    std::visit([this](auto& e) { Handle(e); }, events[i]);
   }
   CheckWorkers();
   DrainWorkers();
@@ -132,6 +133,7 @@ void ControlCore::Impl::AddEntry(std::shared_ptr<Job> job) {
   entry.shape = {job->spec.slots, job->spec.device, job->spec.constraints};
   entry.pace.epochs_s.resize(job->tasks.size());
   if (!job->request_id.empty()) requests_[{job->owner, job->request_id}] = &entry;
+  limits_.Add(job->owner, &OwnerUse::jobs, 1);
   CountSources(*job, 1);
   for (const std::string& id : job->after) waiting_[id].push_back(job->id);
   entry.draft = std::move(job);
@@ -152,6 +154,7 @@ void ControlCore::Impl::Remove(JobEntry& entry) {
   }
   ended_states_[job.id] = job.state;
   ended_order_.emplace_back(now_, key, job.id);
+  limits_.Add(job.owner, &OwnerUse::jobs, -1);
   CountSources(job, -1);
   const std::string id = job.id;
   jobs_.erase(id);
@@ -314,14 +317,31 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
     comebacks_.erase(entry.sequence);
   }
   if (shares) {
-    if (training_.emplace(entry.sequence, &entry).second) {
-      if (job.deadline != absl::InfiniteFuture()) training_in_time_.insert(entry.sequence);
-      ReplanTraining();
-    }
-  } else if (training_.erase(entry.sequence) > 0) {
-    training_in_time_.erase(entry.sequence);
+    JoinTraining(entry);
+  } else if (LeaveTraining(entry)) {
     ReplanTraining();
   }
+}
+
+void ControlCore::Impl::JoinTraining(JobEntry& entry) {
+  const Job& job = entry.view();
+  if (!training_.emplace(entry.sequence, &entry).second) return;
+  limits_.Add(job.owner, &OwnerUse::training, 1);
+  if (job.deadline != absl::InfiniteFuture()) {
+    training_in_time_.insert(entry.sequence);
+    limits_.Add(job.owner, &OwnerUse::training_in_time, 1);
+  }
+  ReplanTraining();
+}
+
+bool ControlCore::Impl::LeaveTraining(JobEntry& entry) {
+  if (training_.erase(entry.sequence) == 0) return false;
+  const std::string& owner = entry.view().owner;
+  if (training_in_time_.erase(entry.sequence) > 0) {
+    limits_.Add(owner, &OwnerUse::training_in_time, -1);
+  }
+  limits_.Add(owner, &OwnerUse::training, -1);
+  return true;
 }
 
 void ControlCore::Impl::SetState(JobEntry& entry, JobState state) {
@@ -371,6 +391,7 @@ PendingReason ControlCore::Impl::WhyPending(const JobEntry& entry, int position)
     (job.tasks[i].not_before > now_ ? backs_off : ready) = true;
   }
   if (backs_off && !(ready && entry.train_key)) return PendingReason::kBackoff;
+  if (IsHeldBack(entry)) return PendingReason::kQuota;
   if (Gangs(entry) == 0) return PendingReason::kNoMatchingWorker;
   return position > 1 ? PendingReason::kPriority : PendingReason::kResources;
 }
@@ -383,8 +404,7 @@ int ControlCore::Impl::CoarsePosition(const JobEntry& entry) const {
     return first ? 1 : static_cast<int>(prepare_queue_.size());
   }
   if (entry.place > 0) return entry.place;
-  const std::string owner = entry.train_key->has_deadline() ? "" : entry.view().owner;
-  return static_cast<int>(train_queue_.at({entry.shape, owner}).size());
+  return static_cast<int>(train_queue_.at(QueueNameOf(entry)).size());
 }
 
 // ---- the end of a turn ----
@@ -463,9 +483,10 @@ void ControlCore::Impl::CloseTurn() {
     job.pending_reason = WhyPending(*entry, job.queue_position);
     if (job.pending_reason == PendingReason::kOtherJobs) {
       job.waits_for = AfterText(job);
-    } else if (job.pending_reason != PendingReason::kResources &&
-               job.pending_reason != PendingReason::kPriority &&
-               job.pending_reason != PendingReason::kNoMatchingWorker) {
+    } else if (job.pending_reason == PendingReason::kQuota && IsHeldBack(*entry)) {
+      job.waits_for = HeldBackText(*entry);
+      job.expected_start = absl::InfiniteFuture();
+    } else if (!LacksSlots(job.pending_reason)) {
       job.waits_for.clear();
       job.expected_start = absl::InfiniteFuture();
     }

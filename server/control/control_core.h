@@ -26,6 +26,9 @@ struct CoreOptions {
   // do not count, but stop at max_losses in a row without progress.
   int max_failures = 3;
   int max_losses = 10;
+  // Jobs of one owner that are not over, and slots that their folds use at a time; 0: no limit.
+  int max_owner_jobs = 0;
+  int max_owner_slots = 0;
   // PREPAREs sent to one Worker and not ended; a Job due within a minute does not
   // wait for one of them to end.
   int max_prepares = 64;

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@
 #include "server/plan/quota_use.h"
 #include "server/plan/trials.h"
 #include "server/schedule/capacity.h"
+#include "server/schedule/owner_limits.h"
 #include "server/schedule/owner_shares.h"
 #include "server/schedule/preemption.h"
 #include "server/schedule/scheduler.h"
@@ -61,9 +63,18 @@ inline constexpr absl::Duration kWalkInterval = absl::Seconds(1);
 // A turn starts at most so many tasks; the next one goes on, so that no deadline waits for all.
 inline constexpr size_t kMostStarts = 1'000;
 
+// Whether what the Job's next fold lacks is told with that reason (NoteWaits).
+inline bool LacksSlots(PendingReason reason) {
+  return reason == PendingReason::kResources || reason == PendingReason::kPriority ||
+         reason == PendingReason::kNoMatchingWorker;
+}
+
 class ControlCore::Impl {
  public:
-  explicit Impl(CoreOptions options) : options_(options), shares_(options.share_half_life) {}
+  explicit Impl(CoreOptions options)
+      : options_(options),
+        shares_(options.share_half_life),
+        limits_(options.max_owner_jobs, options.max_owner_slots) {}
 
   void Restore(Snapshot snapshot, absl::Time now);
   Turn Step(std::vector<Event> events, absl::Time now);
@@ -74,6 +85,10 @@ class ControlCore::Impl {
  private:
   // ---- what clients ask for: requests.cc ----
   void Handle(Submit& event);
+  // Whether the Jobs of the batch that begins there fit within what their owners may have.
+  void CheckBatch(const std::vector<Event>& events, size_t begin);
+  absl::Status CheckLimitsOf(const Submit& event) const;
+  bool KnowsRequest(const Job& job) const;
   void Handle(Finish& event);
   void Handle(Cancel& event);
   void Handle(Pause& event);
@@ -103,6 +118,8 @@ class ControlCore::Impl {
   void AddDecision(JobEntry& entry, Decision decision);  // `at` is filled in
   void Advance(JobEntry& entry);
   void UpdateQueues(JobEntry& entry);
+  void JoinTraining(JobEntry& entry);
+  bool LeaveTraining(JobEntry& entry);  // false: it was not there
   void UpdateState(JobEntry& entry);
   void SetState(JobEntry& entry, JobState state);
   void SetWakeup(JobEntry& entry);
@@ -136,17 +153,35 @@ class ControlCore::Impl {
   void ForgetDeleted();
 
   // ---- who is next: train_queue.cc ----
-  // By shape and owner; an empty owner: the Jobs with deadlines, of all owners.
-  using TrainQueues = std::map<std::pair<GangShape, std::string>, JobLine>;
-  TrainQueues::iterator QueueOf(const JobEntry& entry);
+  // Those that ask for the same, with a deadline or without.
+  struct QueueName {
+    GangShape shape;
+    bool timeless = false;  // they have no deadline
+    std::string owner;      // empty: those of all owners
+    friend bool operator<(const QueueName& a, const QueueName& b) {
+      return std::tie(a.shape, a.timeless, a.owner) < std::tie(b.shape, b.timeless, b.owner);
+    }
+  };
+  using TrainQueues = std::map<QueueName, JobLine>;
+  QueueName QueueNameOf(const JobEntry& entry) const;
   void JoinTrainQueue(JobEntry& entry, const Urgency& urgency);
   void LeaveTrainQueue(JobEntry& entry);
   absl::Duration LeastLeft(const JobEntry& entry) const;
   absl::Duration LongestFold(const JobEntry& entry) const;
   std::vector<JobEntry*> NextInLine(TrainQueues::const_iterator first, size_t most) const;
+  // So many Jobs of a queue may have slots by the limit of its owner, and are looked at.
+  struct WithinLimit {
+    size_t may_start = std::numeric_limits<size_t>::max();
+    size_t seen = std::numeric_limits<size_t>::max();
+  };
+  WithinLimit WithinLimitOf(const QueueName& queue) const;
+  // Jobs of that shape that wait because their owners use what they may, in no order.
+  std::vector<JobEntry*> HeldBack(TrainQueues::const_iterator first, size_t most) const;
+  bool IsHeldBack(const JobEntry& entry) const;
+  std::string HeldBackText(const JobEntry& entry) const;
   TrainQueues::const_iterator SkipShape(TrainQueues::const_iterator queue) const;
   bool GangsWait() const {
-    return !train_queue_.empty() && train_queue_.rbegin()->first.first.slots > 1;
+    return !train_queue_.empty() && train_queue_.rbegin()->first.shape.slots > 1;
   }
   int PlaceOf(const JobEntry& entry) const;
   absl::Time ExpectedEnd(const LiveAttempt& live) const;
@@ -187,7 +222,8 @@ class ControlCore::Impl {
   LiveAttempt& StartAttempt(JobEntry& entry, int task, std::vector<GangPart> parts);
   void SendStart(JobEntry& entry, const LiveAttempt& live, StartCommand command);
   void StartFold(JobEntry& entry, int task, const Placement& placement);
-  int Gangs(const JobEntry& entry) const;  // that all Workers together have for it
+  int GangsOfMachines(const JobEntry& entry) const;  // that all Workers together have for it
+  int Gangs(const JobEntry& entry) const;            // of those, what its owner may have
   static bool MaySpan(const JobEntry& entry);
   // The gang that its next fold gets.
   GangShape ShapeNow(const JobEntry& entry) const;
@@ -479,6 +515,7 @@ class ControlCore::Impl {
   JobLine prepare_queue_;
   TrainQueues train_queue_;
   OwnerShares shares_;
+  OwnerLimits limits_;
   // The Jobs in front of the line at noted_at_, and when each may start.
   std::vector<std::pair<Urgency, absl::Time>> line_;
   absl::Time noted_at_ = absl::InfinitePast();
@@ -508,6 +545,7 @@ class ControlCore::Impl {
   std::map<std::pair<std::string, uint64_t>, int64_t> acks_;
   std::set<int64_t> aborted_;
   bool more_to_start_ = false;
+  std::pair<CallId, absl::Status> batch_;  // the last one that was checked
 };
 
 }  // namespace traind

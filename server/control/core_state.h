@@ -149,6 +149,7 @@ struct AttemptPart {
 struct LiveAttempt {
   int64_t id = 0;
   JobEntry* job = nullptr;  // null: the Job is over
+  std::string owner;        // of the Job
   int task = 0;
   TaskKind kind = TaskKind::kTrain;
   std::vector<AttemptPart> parts;  // in the order of their ranks

@@ -95,6 +95,7 @@ Candidate ControlCore::Impl::MakeCandidate(const JobEntry& entry, size_t most, b
   candidate.urgency = *entry.train_key;
   candidate.owner = entry.view().owner;
   candidate.urgency.share = shares_.Of(candidate.owner, now_);
+  candidate.slots_left = limits_.SlotsLeft(candidate.owner);
   if (timed) {
     candidate.takes = StopOf(entry, nullptr) - now_;
     const absl::Duration measured = LongestFold(entry);
@@ -162,6 +163,10 @@ void ControlCore::Impl::DispatchFolds() {
 }
 
 int ControlCore::Impl::Gangs(const JobEntry& entry) const {
+  return std::min(GangsOfMachines(entry), limits_.Gangs(entry.shape.slots));
+}
+
+int ControlCore::Impl::GangsOfMachines(const JobEntry& entry) const {
   const Capacity& capacity = board_.capacity();
   const bool needs_shared = capacity.has_own_folders() && NeedsSharedFolder(entry);
   return capacity.CountGangs(ShapeNow(entry), MaySpan(entry), needs_shared);

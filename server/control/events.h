@@ -32,6 +32,9 @@ using CallId = uint64_t;
 struct Submit {
   CallId call = 0;
   Job job;
+  // Submits of one batch have the same, which is not 0, and follow each other. Limits of Jobs take
+  // all of them or none.
+  CallId batch = 0;
 };
 struct Finish {
   CallId call = 0;

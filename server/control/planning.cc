@@ -175,28 +175,41 @@ absl::Time ControlCore::Impl::StartRule::Latest(const Task& task) const {
 }
 
 int ControlCore::Impl::ParallelFolds(const JobEntry& entry) const {
-  const int jobs = std::max<int>(1, static_cast<int>(training_.size()));
-  return std::max(1, Gangs(entry) / jobs);
+  const int jobs = std::max(1, static_cast<int>(training_.size()));
+  const int own_jobs = std::max(1, limits_.Of(entry.view().owner).training);
+  return std::max(1, std::min(GangsOfMachines(entry) / jobs, Gangs(entry) / own_jobs));
 }
 
 double ControlCore::Impl::Sharing(const JobEntry& entry) const {
-  const double gangs = std::max(1, Gangs(entry));
-  return std::max(1.0, static_cast<double>(training_in_time_.size()) / gangs);
+  const double gangs = std::max(1, GangsOfMachines(entry)), own_gangs = std::max(1, Gangs(entry));
+  const double own = limits_.Of(entry.view().owner).training_in_time;
+  return std::max({1.0, static_cast<double>(training_in_time_.size()) / gangs, own / own_gangs});
 }
 
 // A gang of the Job and its share of the Jobs that wait for their first one: of those that could
-// have its slots, of no lower priority, and with deadlines that are no later.
+// have its slots, of no lower priority, and with deadlines that are no later. Those of other owners
+// who may have no more slots could not; those of its own share what the owner may have.
 double ControlCore::Impl::Turns(const JobEntry& entry) const {
   const Job& job = entry.view();
-  const auto queue = train_queue_.find({entry.shape, ""});
-  if (queue == train_queue_.end() || job.deadline == absl::InfiniteFuture()) return 1;
+  if (job.deadline == absl::InfiniteFuture()) return 1;
   const absl::Duration about_same = std::max(absl::Seconds(1), 0.1 * WindowOf(entry).length());
   Urgency last;
   last.latest_start = job.deadline + about_same;
   last.priority = job.spec.priority;
-  auto waiting = static_cast<double>(queue->second.order_of_key(last));
-  if (entry.train_key && *entry.train_key < last) --waiting;
-  return 1 + waiting / std::max(1, Gangs(entry));
+  double waiting = 0, own = 0;
+  for (auto queue = train_queue_.lower_bound({entry.shape, false, ""}); queue != train_queue_.end();
+       ++queue) {
+    const QueueName& name = queue->first;
+    if (entry.shape < name.shape || name.timeless) break;
+    const bool is_own = name.owner.empty() || name.owner == job.owner;
+    if (!is_own && WithinLimitOf(name).may_start == 0) continue;
+    auto before = static_cast<double>(queue->second.order_of_key(last));
+    if (is_own && entry.train_key && *entry.train_key < last) --before;
+    waiting += before;
+    if (is_own) own += before;
+  }
+  const double gangs = std::max(1, GangsOfMachines(entry));
+  return 1 + std::max(waiting / gangs, own / std::max(1, Gangs(entry)));
 }
 
 absl::Time ControlCore::Impl::FirstTrainStart(const JobEntry& entry) const {

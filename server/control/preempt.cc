@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "server/control/control_core_impl.h"
@@ -47,8 +48,8 @@ int ControlCore::Impl::LowestRunning() {
   return lowest_;
 }
 
-// The Jobs in front of the line of which nothing runs. One behind a Job that has slots waits for
-// its turn within the class, and not for a lower one.
+// The Jobs in front of the line of which nothing runs, and whose owners may have more. One behind a
+// Job that has slots waits for its turn within the class, and not for a lower one.
 std::vector<JobEntry*> ControlCore::Impl::Starved(std::vector<Claim>& line) {
   const int lowest = LowestRunning();
   const auto starved = [lowest](const Urgency& urgency) {
@@ -72,8 +73,16 @@ std::vector<JobEntry*> ControlCore::Impl::Starved(std::vector<Claim>& line) {
     return a.first.candidate.urgency < b.first.candidate.urgency;
   });
   std::vector<JobEntry*> entries;
+  std::map<std::string, int> left;  // that owners may take
   for (auto& [claim, entry] : in_order) {
     if (!starved(claim.candidate.urgency) || entries.size() == kMostClaims) break;
+    // Slots that its owner may not use are of no use to it.
+    const Candidate& candidate = claim.candidate;
+    int& owners = left.try_emplace(candidate.owner, candidate.slots_left).first->second;
+    const bool fits = candidate.shape.slots <= owners;
+    // A gang keeps what it may have.
+    if (fits || GangsOfMachines(*entry) > 0) owners -= candidate.shape.slots;
+    if (!fits) continue;
     line.push_back(std::move(claim));
     entries.push_back(entry);
   }

@@ -18,6 +18,13 @@ std::string TextOf(const Job& job, absl::Time deadline) {
 
 }  // namespace
 
+bool ControlCore::Impl::KnowsRequest(const Job& job) const {
+  const RequestKey key(job.owner, job.request_id);
+  if (job.request_id.empty()) return false;
+  const auto old = ended_.find(key);
+  return requests_.contains(key) || (old != ended_.end() && !deleted_.contains(old->second->id));
+}
+
 bool ControlCore::Impl::AnswerKnownRequest(const Submit& event) {
   const Job& job = event.job;
   if (job.request_id.empty()) return false;
@@ -46,17 +53,44 @@ bool ControlCore::Impl::AnswerKnownRequest(const Submit& event) {
   return true;
 }
 
+void ControlCore::Impl::CheckBatch(const std::vector<Event>& events, size_t begin) {
+  const auto* const first = std::get_if<Submit>(&events[begin]);
+  if (first == nullptr || first->batch == 0 || first->batch == batch_.first) return;
+  batch_ = {first->batch, absl::OkStatus()};
+  std::map<std::string, int> more;  // by owner
+  std::set<RequestKey> requests;
+  for (size_t i = begin; i < events.size(); ++i) {
+    const auto* const submit = std::get_if<Submit>(&events[i]);
+    if (submit == nullptr || submit->batch != first->batch) break;
+    const Job& job = submit->job;
+    const bool again =
+        !job.request_id.empty() && !requests.insert({job.owner, job.request_id}).second;
+    if (!again && !KnowsRequest(job)) ++more[job.owner];
+  }
+  for (const auto& [owner, count] : more) {
+    if (batch_.second.ok()) batch_.second = limits_.CheckJobs(owner, count);
+  }
+}
+
+absl::Status ControlCore::Impl::CheckLimitsOf(const Submit& event) const {
+  const Job& job = event.job;
+  if (jobs_.size() >= static_cast<size_t>(options_.max_active_jobs)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", jobs_.size(), " active jobs"));
+  }
+  const absl::Status jobs = event.batch != 0 ? batch_.second : limits_.CheckJobs(job.owner, 1);
+  if (!jobs.ok() || TrainsNothing(job)) return jobs;
+  return limits_.CheckGang(job.spec.slots);
+}
+
 void ControlCore::Impl::Handle(Submit& event) {
   if (AnswerKnownRequest(event)) return;
   Job& job = event.job;
   if (shutting_down_) {
     return Answer(event.call, absl::UnavailableError("traind is shutting down"), nullptr);
   }
-  if (jobs_.size() >= static_cast<size_t>(options_.max_active_jobs)) {
-    return Answer(event.call,
-                  absl::ResourceExhaustedError(
-                      absl::StrCat("the queue is full: ", jobs_.size(), " active jobs")),
-                  nullptr);
+  if (const absl::Status limits = CheckLimitsOf(event); !limits.ok()) {
+    return Answer(event.call, limits, nullptr);
   }
   if (const absl::Status after = SettleAfter(job); !after.ok()) {
     return Answer(event.call, after, nullptr);
@@ -307,8 +341,7 @@ void ControlCore::Impl::LeaveQueues(JobEntry& entry) {
   if (entry.prepare_key) prepare_queue_.erase(*entry.prepare_key);
   LeaveTrainQueue(entry);
   entry.prepare_key.reset();
-  training_.erase(entry.sequence);
-  training_in_time_.erase(entry.sequence);
+  LeaveTraining(entry);
   comebacks_.erase(entry.sequence);
 }
 

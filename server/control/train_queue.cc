@@ -1,6 +1,7 @@
 // The Jobs whose folds wait for slots. Each shape of gang has a queue of the Jobs with deadlines,
 // and one for each owner of Jobs without: the order of owners changes with their shares of the
-// machines, the order within a queue does not.
+// machines, the order within a queue does not. Where owners have a limit of slots, Jobs with
+// deadlines have a queue for each owner, too, so that those who may have no more are passed over.
 #include <algorithm>
 #include <set>
 
@@ -15,19 +16,20 @@ constexpr size_t kLookFurther = 32;
 
 }  // namespace
 
-ControlCore::Impl::TrainQueues::iterator ControlCore::Impl::QueueOf(const JobEntry& entry) {
-  const bool by_owner = !entry.train_key->has_deadline();
-  return train_queue_.try_emplace({entry.shape, by_owner ? entry.view().owner : ""}).first;
+ControlCore::Impl::QueueName ControlCore::Impl::QueueNameOf(const JobEntry& entry) const {
+  const bool timeless = !entry.train_key->has_deadline();
+  const bool by_owner = timeless || limits_.limits_slots();
+  return {entry.shape, timeless, by_owner ? entry.view().owner : ""};
 }
 
 void ControlCore::Impl::JoinTrainQueue(JobEntry& entry, const Urgency& urgency) {
   entry.train_key = urgency;
-  QueueOf(entry)->second.insert({urgency, &entry});
+  train_queue_[QueueNameOf(entry)].insert({urgency, &entry});
 }
 
 void ControlCore::Impl::LeaveTrainQueue(JobEntry& entry) {
   if (!entry.train_key) return;
-  const auto queue = QueueOf(entry);
+  const auto queue = train_queue_.find(QueueNameOf(entry));
   queue->second.erase(*entry.train_key);
   entry.place = 0;
   if (queue->second.empty()) train_queue_.erase(queue);
@@ -58,31 +60,69 @@ absl::Duration ControlCore::Impl::LongestFold(const JobEntry& entry) const {
   return absl::Seconds(share.overhead_s + epochs * share.epoch_s + StopSeconds(share));
 }
 
+// Further ones are looked at as in NextInLine. Where too little is left for a gang, one of them
+// keeps that (PlaceFolds).
+ControlCore::Impl::WithinLimit ControlCore::Impl::WithinLimitOf(const QueueName& queue) const {
+  if (!limits_.limits_slots()) return {};
+  const int slots = queue.shape.slots, left = limits_.SlotsLeft(queue.owner);
+  if (left <= 0 || limits_.Gangs(slots) == 0) return {0, 0};
+  const auto may_start = static_cast<size_t>(left / slots);
+  return {may_start, may_start == 0 ? 1 : may_start + kLookFurther};
+}
+
+bool ControlCore::Impl::IsHeldBack(const JobEntry& entry) const {
+  return entry.train_key && WithinLimitOf(QueueNameOf(entry)).may_start == 0;
+}
+
+std::vector<JobEntry*> ControlCore::Impl::HeldBack(TrainQueues::const_iterator first,
+                                                   size_t most) const {
+  std::vector<JobEntry*> held;
+  if (!limits_.limits_slots()) return held;
+  const GangShape& shape = first->first.shape;
+  for (auto queue = first; queue != train_queue_.end() && !(shape < queue->first.shape); ++queue) {
+    const size_t seen = WithinLimitOf(queue->first).seen;
+    if (seen >= queue->second.size()) continue;
+    for (auto at = queue->second.find_by_order(seen); at != queue->second.end(); ++at) {
+      if (held.size() == most) return held;
+      held.push_back(at->second);
+    }
+  }
+  return held;
+}
+
 // The Jobs that would get slots next, the first one first; all of one shape.
 std::vector<JobEntry*> ControlCore::Impl::NextInLine(TrainQueues::const_iterator first,
                                                      size_t most) const {
   struct Cursor {
     Urgency urgency;
     JobLine::const_iterator at, end;
+    WithinLimit left;  // of its queue
     bool operator<(const Cursor& other) const { return urgency < other.urgency; }
   };
   std::set<Cursor> cursors;
-  const GangShape& shape = first->first.first;
+  const GangShape& shape = first->first.shape;
   const auto push = [&](Cursor cursor, double share) {
-    if (cursor.at == cursor.end) return;
+    if (cursor.at == cursor.end || cursor.left.seen == 0) return;
     cursor.urgency = cursor.at->first;
     cursor.urgency.share = share;
     cursors.insert(std::move(cursor));
   };
   for (auto queue = first; queue != train_queue_.end(); ++queue) {
-    if (shape < queue->first.first) break;
-    push({{}, queue->second.begin(), queue->second.end()}, shares_.Of(queue->first.second, now_));
+    if (shape < queue->first.shape) break;
+    push({{}, queue->second.begin(), queue->second.end(), WithinLimitOf(queue->first)},
+         shares_.Of(queue->first.owner, now_));
   }
   std::vector<JobEntry*> next;
-  while (!cursors.empty() && next.size() < most + kLookFurther) {
+  size_t may_start = 0;
+  while (!cursors.empty() && may_start < most + kLookFurther) {
     Cursor cursor = *cursors.begin();
     cursors.erase(cursors.begin());
     next.push_back(cursor.at->second);
+    --cursor.left.seen;
+    if (cursor.left.may_start > 0) {
+      --cursor.left.may_start;
+      ++may_start;
+    }
     const double share = cursor.urgency.share + OwnerShares::Held(shape.slots);
     ++cursor.at;
     push(std::move(cursor), share);
@@ -92,8 +132,8 @@ std::vector<JobEntry*> ControlCore::Impl::NextInLine(TrainQueues::const_iterator
 
 ControlCore::Impl::TrainQueues::const_iterator ControlCore::Impl::SkipShape(
     TrainQueues::const_iterator queue) const {
-  const GangShape shape = queue->first.first;
-  while (queue != train_queue_.end() && !(shape < queue->first.first)) ++queue;
+  const GangShape shape = queue->first.shape;
+  while (queue != train_queue_.end() && !(shape < queue->first.shape)) ++queue;
   return queue;
 }
 
@@ -101,19 +141,19 @@ ControlCore::Impl::TrainQueues::const_iterator ControlCore::Impl::SkipShape(
 // Jobs as many are before it as of its own.
 int ControlCore::Impl::PlaceOf(const JobEntry& entry) const {
   const Urgency& key = *entry.train_key;
-  const std::string owner = key.has_deadline() ? "" : entry.view().owner;
+  const QueueName name = QueueNameOf(entry);
   const auto before = [&key](const JobLine& queue) {
     return static_cast<int>(queue.order_of_key(key));
   };
-  const int own = before(train_queue_.at({entry.shape, owner}));
+  const int own = before(train_queue_.at(name));
   int place = 1 + own;
-  for (auto queue = train_queue_.lower_bound({entry.shape, ""}); queue != train_queue_.end();
+  for (auto queue = train_queue_.lower_bound({entry.shape, false, ""}); queue != train_queue_.end();
        ++queue) {
-    if (entry.shape < queue->first.first) break;
-    if (queue->first.second == owner) continue;
-    const bool by_owner = !queue->first.second.empty() && !owner.empty();
+    if (entry.shape < queue->first.shape) break;
+    if (queue->first.timeless == name.timeless && queue->first.owner == name.owner) continue;
+    const bool take_turns = queue->first.timeless && name.timeless;
     place +=
-        by_owner ? std::min(own, static_cast<int>(queue->second.size())) : before(queue->second);
+        take_turns ? std::min(own, static_cast<int>(queue->second.size())) : before(queue->second);
   }
   return place;
 }

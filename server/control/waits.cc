@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <map>
 
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -18,9 +19,13 @@ constexpr size_t kMostSlotsSeen = 20'000;
 // A start that moves by less is not told again.
 constexpr absl::Duration kLeastMove = absl::Seconds(5);
 
-std::string SlotsText(const GangShape& shape, const Outlook& outlook) {
+std::string WantedText(const GangShape& shape) {
   const char* unit = shape.device == "cuda" ? " GPU" : " slot";
-  std::string text = absl::StrCat(shape.slots, unit, shape.slots == 1 ? "" : "s");
+  return absl::StrCat(shape.slots, unit, shape.slots == 1 ? "" : "s");
+}
+
+std::string SlotsText(const GangShape& shape, const Outlook& outlook) {
+  std::string text = WantedText(shape);
   if (shape.slots > 1 && outlook.one_worker) absl::StrAppend(&text, " on one host");
   absl::StrAppend(&text, "; ", outlook.free, " free");
   if (outlook.kept > 0 && outlook.free >= shape.slots) {
@@ -62,12 +67,19 @@ std::string ControlCore::Impl::WaitText(const JobEntry& entry, const GangShape& 
   return absl::StrCat(SlotsText(shape, outlook), preempted.empty() ? "" : "; ", preempted);
 }
 
+std::string ControlCore::Impl::HeldBackText(const JobEntry& entry) const {
+  const std::string& owner = entry.view().owner;
+  return absl::StrCat(WantedText(entry.shape), "; ", limits_.SlotsText(owner),
+                      IsHeldBack(entry) ? "" : ", and its other Jobs go first");
+}
+
 void ControlCore::Impl::NoteWaits() {
   noted_at_ = now_;
   const auto slots = static_cast<size_t>(1 + board_.capacity().slots());
   const bool own_folders = board_.capacity().has_own_folders();
   const size_t most = std::clamp<size_t>(kMostSlotsSeen / slots, 1, kMostTold);
   std::vector<std::pair<Candidate, JobEntry*>> in_order;
+  std::vector<JobEntry*> held;
   for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
     int place = 0;
     for (JobEntry* entry : NextInLine(first, most)) {
@@ -76,26 +88,41 @@ void ControlCore::Impl::NoteWaits() {
       in_order.emplace_back(MakeCandidate(*entry, 1, /*timed=*/true), entry);
       in_order.back().first.needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
     }
+    for (JobEntry* entry : HeldBack(first, most - std::min(most, held.size()))) {
+      const int behind = PlaceOf(*entry);
+      if (entry->place != behind) EditLive(*entry);
+      entry->place = behind;
+      held.push_back(entry);
+    }
   }
   std::stable_sort(in_order.begin(), in_order.end(),
                    [](const auto& a, const auto& b) { return a.first.urgency < b.first.urgency; });
   if (in_order.size() > most) in_order.resize(most);
   std::vector<Candidate> line;
-  for (const auto& [candidate, entry] : in_order) line.push_back(candidate);
+  std::vector<JobEntry*> entries;
+  std::map<std::string, int> left;  // that owners may take
+  for (const auto& [candidate, entry] : in_order) {
+    int& owners = left.try_emplace(candidate.owner, candidate.slots_left).first->second;
+    owners -= candidate.shape.slots;
+    if (owners < 0) {
+      held.push_back(entry);
+      continue;
+    }
+    line.push_back(candidate);
+    entries.push_back(entry);
+  }
+  for (JobEntry* entry : held) {
+    const PendingReason why = WhyPending(*entry, entry->place);
+    const bool told = why == PendingReason::kQuota ? IsHeldBack(*entry) : LacksSlots(why);
+    if (told) TellWait(*entry, HeldBackText(*entry), absl::InfiniteFuture());
+  }
   const std::vector<Outlook> outlooks = LookAhead(line, now_, board_);
   line_.clear();
   for (size_t i = 0; i < line.size(); ++i) {
     line_.emplace_back(line[i].urgency, outlooks[i].start);
-    JobEntry& entry = *in_order[i].second;
-    switch (WhyPending(entry, entry.place)) {
-      case PendingReason::kResources:
-      case PendingReason::kPriority:
-      case PendingReason::kNoMatchingWorker:
-        TellWait(entry, WaitText(entry, line[i].shape, outlooks[i]), outlooks[i].start);
-        break;
-      default:
-        break;
-    }
+    JobEntry& entry = *entries[i];
+    if (!LacksSlots(WhyPending(entry, entry.place))) continue;
+    TellWait(entry, WaitText(entry, line[i].shape, outlooks[i]), outlooks[i].start);
   }
 }
 

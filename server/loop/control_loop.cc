@@ -158,9 +158,10 @@ void ControlLoop::SubmitAll(std::vector<std::pair<Job, Answer>> jobs) {
     if (!stopped_) {
       const size_t size = inbox_.size() + jobs.size();
       if (inbox_.capacity() < size) inbox_.reserve(2 * size);
+      const CallId batch = next_call_;
       for (auto& [job, answer] : jobs) {
         calls_.emplace(next_call_, std::move(answer));
-        inbox_.push_back(traind::Submit{next_call_++, std::move(job)});
+        inbox_.push_back(traind::Submit{next_call_++, std::move(job), batch});
       }
       Wake();
       return;

@@ -86,7 +86,8 @@ class ControlLoop {
   // Each call's answer is given on the loop's thread, after the commit, exactly once (after Stop:
   // at once, Unavailable).
   void Submit(Job job, Answer answer);
-  // All of them in one turn, so that one commit stores them. Each has an answer of its own.
+  // All of them in one turn, so that one commit stores them. Each has an answer of its own. The
+  // limit of an owner's Jobs takes all that are new, or none.
   void SubmitAll(std::vector<std::pair<Job, Answer>> jobs);
   void Finish(const std::string& job, Answer answer);
   void Cancel(const std::string& job, Answer answer);

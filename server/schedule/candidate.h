@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "server/schedule/owner_limits.h"
 #include "server/schedule/slots.h"
 
 namespace traind {
@@ -38,6 +39,7 @@ struct Urgency {
 struct Candidate {
   Urgency urgency;
   std::string owner;
+  int slots_left = OwnerLimits::kNoLimit;  // that further folds of the owner may take
   GangShape shape;
   absl::Duration takes = absl::InfiniteDuration();  // a fold, at most; as far as that is known
   std::vector<int> folds;            // folds that may start now, in order; the caller's numbers

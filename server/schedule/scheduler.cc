@@ -144,6 +144,27 @@ class Full {
   std::map<Key, absl::Time> since_;  // folds that end then, or later
 };
 
+// What owners have got in a call.
+struct Taken {
+  double share = 0;
+  int slots = 0;       // of their limits
+  bool keeps = false;  // those of a gang that waits are among them
+};
+
+// The first gang of an owner that waits keeps its part of the owner's limit, so that small folds of
+// that owner do not pass it for ever.
+void KeepOfLimit(const Candidate& candidate, const SlotBoard& board, Taken& taken) {
+  const bool limited = candidate.slots_left != OwnerLimits::kNoLimit;
+  const bool gang = candidate.shape.slots > 1 && !candidate.urgency.extra_seeds_only;
+  if (!limited || !gang || taken.keeps) return;
+  if (board.capacity().CountGangs(candidate.shape, candidate.may_span,
+                                  candidate.needs_shared_folder) == 0) {
+    return;
+  }
+  taken.keeps = true;
+  taken.slots += candidate.shape.slots;
+}
+
 // Of one Worker, or of all Workers of a pool, in slots that are free now.
 int LargestFreeGang(const Candidate& candidate, bool span,
                     absl::Span<const WorkerSlots* const> workers) {
@@ -179,18 +200,23 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::
     if (!candidates[i].folds.empty()) turns.push({candidates[i].urgency, i, 0});
   }
   std::vector<Placement> placements;
-  std::map<std::string, double> taken;  // by owner, in this call
+  std::map<std::string, Taken> taken;  // by owner
   Full full;
   bool reserved = false;
   while (!turns.empty() && placements.size() < most) {
     Turn turn = turns.top();
     turns.pop();
     const Candidate& candidate = candidates[turn.candidate];
-    double& owners = taken[candidate.owner];
-    const double share = candidate.urgency.share + owners;
+    Taken& owners = taken[candidate.owner];
+    const double share = candidate.urgency.share + owners.share;
     if (!turn.urgency.has_deadline() && turn.urgency.share < share) {
       turn.urgency.share = share;
       turns.push(std::move(turn));
+      continue;
+    }
+    // The slots that its owner may not have are for the next in line.
+    if (candidate.shape.slots > candidate.slots_left - owners.slots) {
+      KeepOfLimit(candidate, board, owners);
       continue;
     }
     const absl::Time ends = now + candidate.takes;
@@ -203,11 +229,13 @@ std::vector<Placement> PlaceFolds(absl::Span<const Candidate> candidates, absl::
       full.Add(candidate, ends);
       const bool waits = candidate.shape.slots > 1 && !candidate.urgency.extra_seeds_only;
       if (waits && !reserved) reserved = Reserve(candidate, now, board);
+      KeepOfLimit(candidate, board, owners);
       continue;
     }
     for (const GangPart& part : parts) board.Take(part);
     placements.push_back({turn.candidate, candidate.folds[turn.next_fold], std::move(parts)});
-    owners += OwnerShares::Held(candidate.shape.slots);
+    owners.share += OwnerShares::Held(candidate.shape.slots);
+    owners.slots += candidate.shape.slots;
     ++turn.next_fold;
     ++turn.urgency.gangs;
     if (turn.next_fold < candidate.folds.size()) turns.push(std::move(turn));

@@ -14,6 +14,8 @@
 // all of one rack (their label) where that suffices.
 // The first gang that waits has a reservation: the slots that will be free soonest are kept for it.
 // A fold that ends before they are all free may use them meanwhile (EASY backfill).
+// Where an owner may use only so many slots at a time, its further folds wait, and their slots go
+// to the next in line. The first gang of an owner that waits keeps its part of that limit.
 //
 // Threads: safe, with a board for each; nothing else is kept between calls.
 #pragma once

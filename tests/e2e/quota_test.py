@@ -1,6 +1,8 @@
 """Quotas: device-seconds of owners and labels."""
+import time
+
 from tests.cases import case, main
-from tests.e2e.harness import House, moment
+from tests.e2e.harness import House, eventually, moment
 
 
 @case("A quota is used up by Jobs, stops the one that trains, refuses the next, and survives a restart")
@@ -36,6 +38,40 @@ def _():
         house.cli("quota", "remove", "local")
         assert house.json("quota") == []
         assert house.submit(house.spec(folds=2, epochs=2), "--wait")["state"] == "SUCCEEDED"
+
+
+def training(house, *jobs):
+    return sum(fold["state"] == "RUNNING" for job in jobs for fold in house.job(job).get("folds") or [])
+
+
+@case("An owner has no more Jobs and slots than it may, also after a restart")
+def _():
+    flags = ("--owner-jobs", "2", "--owner-slots", "1")
+    with House(slots=3) as house:
+        house.start(*flags)
+
+        def submit(owner):
+            spec = house.spec(folds=2, train={"epochs": 100000, "patience": 0}, budget="100s")
+            return house.submit(spec, "--owner", owner)["id"]
+
+        ada, bob = [submit("ada"), submit("ada")], submit("bob")
+        eventually("each has its slot", lambda: training(house, *ada) == 1 and training(house, bob) == 1, 40)
+        eventually("the other one is told why it waits", lambda: any(
+            job.get("pending_reason") == "QUOTA" and "owner ada uses 1 of the 1 slots" in job["waits_for"]
+            for job in map(house.job, ada)), 20)
+        refused = house.cli("submit", "-f", house.write_spec(house.spec()), "--owner", "ada")
+        assert refused.returncode != 0 and "ada has 2 Jobs that are not over" in refused.stderr, refused
+        wide = house.cli("submit", "-f", house.write_spec(house.spec(resources={"slots": 2})), "--owner", "cid")
+        assert wide.returncode == 2 and "an owner may use 1 at a time" in wide.stderr, wide
+        house.kill_daemon()
+        house.start(*flags)
+        for _ in range(20):
+            assert training(house, *ada) <= 1 and training(house, bob) <= 1
+            time.sleep(0.1)
+        refused = house.cli("submit", "-f", house.write_spec(house.spec()), "--owner", "ada")
+        assert refused.returncode != 0 and "--owner-jobs" in refused.stderr, refused
+        for job in (*ada, bob):
+            assert house.finish(job)["state"] == "SUCCEEDED", house.job(job)
 
 
 @case("A quota of nobody, or that says nothing, is an error")

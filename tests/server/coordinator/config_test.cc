@@ -76,6 +76,19 @@ TEST_F(ConfigTest, TheFlagsOfTheReadmeAreTaken) {
   EXPECT_EQ(access(state_.c_str(), X_OK), 0) << "the state folder is made";
 }
 
+TEST_F(ConfigTest, LimitsOfOwnersAreNumbersAndThereAreNoneByDefault) {
+  const auto with = [this](std::vector<std::string> more) {
+    more.insert(more.end(), {"--state", state_, "--data-root", folder_});
+    return Parse(std::move(more));
+  };
+  EXPECT_EQ(with({}).flags.config.owner_jobs, 0);
+  EXPECT_EQ(with({}).flags.config.owner_slots, 0);
+  const Config config = with({"--owner-jobs", "40", "--owner-slots", "8"}).flags.config;
+  EXPECT_EQ(config.owner_jobs, 40);
+  EXPECT_EQ(config.owner_slots, 8);
+  EXPECT_THAT(with({"--owner-slots", "-1"}).err, HasSubstr("--owner-slots"));
+}
+
 TEST_F(ConfigTest, StandaloneReadsBelowTheFolderItWasStartedIn) {
   ASSERT_EQ(chdir(folder_.c_str()), 0);
   const Result result = Parse({"--standalone", "--state", "state"});

@@ -199,6 +199,35 @@ TEST(SubmitRateOfCallsTest, WhatWasSubmittedBeforeIsAnsweredWhateverTheRateIs) {
   EXPECT_EQ(reply.outcomes(0).id(), first.job().id());
 }
 
+TEST(OwnerJobsOfCallsTest, ABatchThatIsTooManyStoresNothingAndWhatIsKnownIsAnswered) {
+  CoreOptions core;
+  core.max_owner_jobs = 3;
+  RpcHouse house({}, 0, core);
+  v1::SubmitBatchRequest request;
+  for (const char* name : {"a", "b", "c"}) {
+    *request.add_submits() = RequestOf(house.GoodSpec(name), name);
+  }
+  v1::SubmitReply single;
+  ASSERT_TRUE(house.Submit(house.GoodSpec("a"), "a", &single).ok());
+  ASSERT_TRUE(house.Submit(house.GoodSpec("other"), "", &single).ok());
+  v1::SubmitBatchReply reply;
+  ASSERT_TRUE(Send(house, request, &reply).ok());
+  EXPECT_EQ(reply.outcomes(0).status(), "OK");
+  EXPECT_FALSE(reply.outcomes(0).created());
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_EQ(reply.outcomes(i).status(), "RESOURCE_EXHAUSTED");
+    EXPECT_THAT(reply.outcomes(i).message(), HasSubstr("owner-jobs: local has 2 Jobs"));
+  }
+  EXPECT_EQ(house.loop().views().Active().size(), 2u);
+  request.mutable_submits()->RemoveLast();
+  ASSERT_TRUE(Send(house, request, &reply).ok());
+  EXPECT_TRUE(reply.outcomes(1).created());
+  const grpc::Status refused = house.Submit(house.GoodSpec("d"), "", &single);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("--owner-jobs"));
+  EXPECT_TRUE(house.Submit(house.GoodSpec("a"), "a", &single).ok());
+}
+
 TEST(SubmitBatchTest, WhereTheCommitFailsEveryEntryIsToldSo) {
   RpcHouse house;
   house.store().FailCommits(absl::ResourceExhaustedError("full"));

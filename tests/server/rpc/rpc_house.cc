@@ -22,7 +22,7 @@ bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-RpcHouse::RpcHouse(WorkerGatewayOptions workers, double submits_per_s) {
+RpcHouse::RpcHouse(WorkerGatewayOptions workers, double submits_per_s, CoreOptions core) {
   std::string folder = absl::StrCat(testing::TempDir(), "/house.XXXXXX");
   EXPECT_NE(mkdtemp(folder.data()), nullptr);
   char* const real = realpath(folder.c_str(), nullptr);
@@ -34,6 +34,7 @@ RpcHouse::RpcHouse(WorkerGatewayOptions workers, double submits_per_s) {
 
   LoopOptions options;
   options.state_dir = folder_;
+  options.core = core;
   loop_ = ControlLoop::Create(options, &store_, &SystemClock()).value();
   intake_ = std::make_unique<Intake>(std::vector<std::string>{folder_});
   gateway_ = std::make_unique<GrpcWorkerGateway>(

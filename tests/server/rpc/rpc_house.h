@@ -27,7 +27,8 @@ bool Eventually(const std::function<bool()>& holds);
 class RpcHouse {
  public:
   // submits_per_s: of each owner; 0: no limit.
-  explicit RpcHouse(WorkerGatewayOptions workers = {}, double submits_per_s = 0);
+  explicit RpcHouse(WorkerGatewayOptions workers = {}, double submits_per_s = 0,
+                    CoreOptions core = {});
   ~RpcHouse();
 
   // A spec on two small files in the data root.

@@ -178,6 +178,57 @@ TEST(SchedulerTest, TheOwnerWithTheSmallerShareGoesFirst) {
   EXPECT_EQ(Order(Place({ann, bob}, workers)), (Pairs{{0, 0}}));
 }
 
+// ---- owners who may use only so many slots ----
+
+Candidate Limited(uint64_t sequence, int folds, int left, const std::string& owner = "ann") {
+  Candidate candidate = JobWith(sequence, folds);
+  candidate.owner = owner;
+  candidate.slots_left = left;
+  return candidate;
+}
+
+TEST(OwnerLimitTest, WhatAnOwnerMayNotHaveIsForTheNextInLine) {
+  std::vector<WorkerSlots> workers = {Machine("w", 6)};
+  const auto placed = Place({Limited(1, 3, 2), Limited(2, 3, 2), Limited(3, 3, 9, "bob")}, workers);
+  EXPECT_EQ(Order(placed), (Pairs{{0, 0}, {2, 0}, {1, 0}, {2, 1}, {2, 2}}));
+}
+
+TEST(OwnerLimitTest, WhoMayHaveNoMoreGetsNothing) {
+  std::vector<WorkerSlots> workers = {Machine("w", 4)};
+  EXPECT_TRUE(Place({Limited(1, 3, 0), Limited(2, 3, -2)}, workers).empty());
+}
+
+TEST(OwnerLimitTest, AGangTakesAllOfItsSlotsFromTheLimit) {
+  Candidate gangs = Limited(1, 3, 5);
+  gangs.shape.slots = 2;
+  std::vector<WorkerSlots> workers = {Machine("w", 8)};
+  EXPECT_EQ(Order(Place({gangs}, workers)), (Pairs{{0, 0}, {0, 1}}));
+}
+
+TEST(OwnerLimitTest, AGangThatItsOwnerMayNotHaveYetKeepsNoSlotsOfOthers) {
+  Candidate gang = Limited(1, 1, 1);
+  gang.shape.slots = 2;
+  std::vector<WorkerSlots> workers = {Machine("w", 2)};
+  const auto placed = Place({gang, Limited(2, 1, 1), Limited(3, 2, 9, "bob")}, workers);
+  EXPECT_EQ(Order(placed), (Pairs{{2, 0}, {2, 1}}));
+}
+
+TEST(OwnerLimitTest, AGangThatNobodyCouldHoldKeepsNothingOfTheLimit) {
+  Candidate gang = Limited(1, 1, 3);
+  gang.shape.slots = 4;
+  std::vector<WorkerSlots> workers = {Machine("w", 2)};
+  EXPECT_EQ(Order(Place({gang, Limited(2, 1, 3)}, workers)), (Pairs{{1, 0}}));
+}
+
+TEST(OwnerLimitTest, OneThatWaitsForRoomKeepsItsPartOfTheLimit) {
+  Candidate gang = Limited(1, 1, 3);
+  gang.shape.slots = 2;
+  WorkerSlots busy = Machine("w", 2);
+  busy.slots[0].free = false;
+  std::vector<WorkerSlots> workers = {busy, Machine("v", 1), Machine("u", 1)};
+  EXPECT_EQ(Order(Place({gang, Limited(2, 2, 3)}, workers)), (Pairs{{1, 0}}));
+}
+
 // ---- a gang that waits ----
 
 // A Worker of 4 slots, of which the first two are busy until 10 s and 20 s.
