@@ -61,6 +61,7 @@ void Checker::Read(const json& r) {
     preempt_pause_ = r["preempt_pause"];
     preempt_least_run_ = r["preempt_least_run"];
     preempt_grace_ = r["preempt_grace"];
+    owner_slots_ = r.value("owner_slots", 0);
   } else if (kind == "coordinator_start") {
     const int64_t offset = r["offset"];
     // A wall clock put back meanwhile may cost what nobody wrote down, no more.

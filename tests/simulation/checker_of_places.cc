@@ -77,6 +77,32 @@ void Checker::ReadPlacements(const json& r) {
       for (const int slot : part[1]) busy_until_[{part[0], slot}] = INT64_MAX;
     }
   }
+  CheckOwners();
+}
+
+// The slots of its Attempts that are not over.
+int Checker::SlotsOf(const std::string& owner) const {
+  size_t slots = 0;
+  for (const auto& [id, job] : jobs_) {
+    if (job.last.is_null() || job.last["owner"] != owner) continue;
+    for (const json& attempt : job.last["attempts"]) {
+      const auto placement = placements_.find(attempt[0]);
+      if (attempt[2] == false || placement == placements_.end()) continue;
+      for (const auto& [worker, part] : placement->second.parts) slots += part.size();
+    }
+  }
+  return static_cast<int>(slots);
+}
+
+void Checker::CheckOwners() {
+  if (owner_slots_ == 0) return;
+  for (const char* owner : {"ada", "bob"}) {
+    const int slots = SlotsOf(owner);
+    counts_["owners_at_their_limit"] += slots == owner_slots_;
+    if (slots > owner_slots_) {
+      Violation(owner, " uses ", slots, " slots and may use ", owner_slots_);
+    }
+  }
 }
 
 void Checker::ReadPartEnd(const json& r) {
@@ -250,7 +276,7 @@ Checker::BusyBySlot Checker::BusySpans() const {
 // Without faults no fold waits beside idle slots that suffice for its gang, unless they may be
 // kept for the gang of another Job.
 void Checker::CheckWaits() {
-  if (faults_ || machines_.empty()) return;
+  if (faults_ || machines_.empty() || owner_slots_ > 0) return;
   const auto busy = BusySpans();
   std::map<std::string, std::vector<Wait>> waits;
   for (const auto& [id, job] : jobs_) {

@@ -106,6 +106,10 @@ void Checker::ReadToldToGo(const json& r) {
   if (core - placement.core < preempt_least_run_ - kCommitSlack - lag_) {
     Violation(whom, " makes room after only ", core - placement.core, " us");
   }
+  const int wants = other.last["wants"];
+  if (owner_slots_ > 0 && wants == 1 && SlotsOf(other.last["owner"]) >= owner_slots_) {
+    Violation(whom, " makes room for job ", by, ", whose owner may have no more");
+  }
   const bool suits =
       std::any_of(placement.parts.begin(), placement.parts.end(),
                   [&](const auto& part) { return AnySuits(other, part.first, part.second); });
@@ -172,7 +176,7 @@ void Checker::CheckWentOn(const json& r) {
 // Without faults no fold that has all the time goes on while a Job with a deadline and of a higher
 // priority has none at all, for longer than it takes to notice and to go.
 void Checker::CheckStarved() {
-  if (faults_ || preempted_by_ < 0) return;
+  if (faults_ || preempted_by_ < 0 || owner_slots_ > 0) return;
   const int64_t most = preempted_by_ + kEstimates;
   for (const auto& [id, job] : jobs_) {
     if (job.last.is_null() || job.last["deadline"] < 0 || job.last["wants"] > 1) continue;

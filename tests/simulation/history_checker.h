@@ -133,6 +133,8 @@ class Checker {
   void ReadMachine(const json& r);
   void ReadPlacements(const json& r);
   void ReadPartEnd(const json& r);
+  int SlotsOf(const std::string& owner) const;
+  void CheckOwners();
   void ReadTold(const json& r);
   Demand DemandOfJob(const JobSeen& job) const;
   void CheckPlace(const json& r);
@@ -182,6 +184,7 @@ class Checker {
   bool faults_ = false;
   int64_t preempted_by_ = -1, preempt_pause_ = 0;  // -1: nobody makes room
   int64_t preempt_least_run_ = 0, preempt_grace_ = 0;
+  int owner_slots_ = 0;  // that one owner may use; 0: there is no limit
   std::map<std::string, Machine> machines_;
   std::map<int64_t, Placement> placements_;                    // by Attempt
   std::map<std::pair<std::string, int>, int64_t> busy_until_;  // by slot; INT64_MAX: it is busy

@@ -6,7 +6,7 @@ JudgedSeed JudgeSeed(uint64_t seed, With with, Machines machines, Counts* counts
   JudgedSeed judged;
   judged.outcome = Simulate(seed, with, machines);
   judged.violations = CheckHistory(judged.outcome.history, counts);
-  if (!judged.outcome.faults) return judged;
+  if (!judged.outcome.faults || machines == Machines::kLimited) return judged;
   const History calm = Simulate(seed, With::kNoFaults, machines).history;
   std::vector<std::string> more = CheckQuality(judged.outcome.history, calm);
   if (machines == Machines::kFleet) {

@@ -369,6 +369,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     nlohmann::json& record = world_->Record("job");
     record["job"] = job->id;
     record["request"] = job->request_id;
+    record["owner"] = job->owner;
     record["version"] = job->version;
     record["state"] = Name(job->state);
     record["reason"] = Name(job->end_reason);

@@ -26,6 +26,7 @@ class Scenario {
         of_power_(seed ^ 0x90e12),
         of_preemption_(seed ^ 0x93ee3),
         of_fleet_(seed ^ 0xf1ee7),
+        of_limits_(seed ^ 0x11a17),
         disk_(&world_),
         with_(with),
         machines_(machines) {}
@@ -34,6 +35,8 @@ class Scenario {
  private:
   void ChooseFaults();
   void ChoosePreemption();
+  void ChooseLimits();
+  std::string OwnerOf(const std::string& request) const;
   void MakeMachines();
   void MakeJobs();
   void ChooseAfter(const std::string& request, int jobs, Spec& spec);
@@ -56,8 +59,8 @@ class Scenario {
 
   World world_;
   // Chances of their own, so that the other choices stay those of a world without `after`,
-  // operator, losses of power, preemption and labels.
-  Chance of_after_, of_operator_, of_power_, of_preemption_, of_fleet_;
+  // operator, losses of power, preemption, labels and limits.
+  Chance of_after_, of_operator_, of_power_, of_preemption_, of_fleet_, of_limits_;
   Disk disk_;
   const With with_;
   const Machines machines_;
@@ -137,6 +140,17 @@ void Scenario::ChoosePreemption() {
   if (chance.Happens(0.15)) options_.preempt_after = absl::InfiniteDuration();
 }
 
+void Scenario::ChooseLimits() {
+  if (machines_ != Machines::kLimited) return;
+  options_.max_owner_slots = of_limits_.Int(1, 4);
+}
+
+// Two owners, where there is a limit for each.
+std::string Scenario::OwnerOf(const std::string& request) const {
+  if (machines_ != Machines::kLimited) return "local";
+  return (request.back() - '0') % 2 == 0 ? "ada" : "bob";
+}
+
 void Scenario::MakeMachines() {
   Chance& chance = world_.chance;
   options_.lease = absl::Seconds(chance.Int(3, 15));
@@ -184,6 +198,7 @@ void Scenario::MakeJobs() {
   record["preempt_pause"] = absl::ToInt64Microseconds(options_.preempt_pause);
   record["preempt_least_run"] = absl::ToInt64Microseconds(options_.preempt_least_run);
   record["preempt_grace"] = absl::ToInt64Microseconds(options_.preempt_grace);
+  record["owner_slots"] = options_.max_owner_slots;
   for (int i = 0; i < jobs; ++i) {
     const std::string request = absl::StrCat("r", i);
     absl::Duration at = absl::Seconds(burst || jobs == 1 ? 1.0 : chance.Uniform(0.5, 20));
@@ -197,6 +212,10 @@ void Scenario::MakeJobs() {
     JobTruth truth = MakeTruth(
         request, {SlotCounts(fleet_), machines_ == Machines::kSpanned, world_.wall()}, chance);
     if (fleet) AskOfFleet(fleet_, i, truth, of_fleet_);
+    if (machines_ == Machines::kLimited) {
+      truth.spec.slots = std::min(truth.spec.slots, options_.max_owner_slots);
+      truth.spec.priority = of_limits_.Int(0, 2);
+    }
     const double window = truth.spec.budget ? absl::ToDoubleSeconds(*truth.spec.budget)
                           : truth.spec.deadline
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
@@ -224,7 +243,7 @@ void Scenario::MakeJobs() {
     told["placeable"] = gangs > 0;
     told["gangs"] = gangs;
     told["asks"] = Described(truth.spec);
-    told["alone"] = jobs == 1;
+    told["alone"] = jobs == 1 && machines_ != Machines::kLimited;
     told["after"] = nlohmann::json::array();
     for (const std::string& before : after_[request]) told["after"].push_back(before);
     told["any_end"] = truth.spec.after_any_end;
@@ -309,11 +328,12 @@ void Scenario::SubmitJob(const std::string& request, int tries) {
   };
   if (!coordinator_->up()) return again();
   // Intake looks into the store first, for Jobs that are over.
-  const auto known = coordinator_->store().FindByRequest("local", request);
+  const auto known = coordinator_->store().FindByRequest(OwnerOf(request), request);
   if (known.ok() && IsTerminal(known->state)) return acked(known->id);
   Job job;
   if (!FindAfter(request, job.after)) return again();
   job.id = absl::StrCat("job-", request);
+  job.owner = OwnerOf(request);
   job.request_id = request;
   job.spec = truths_[request].spec;
   job.spec_sha256 = request;
@@ -336,6 +356,7 @@ void Scenario::SubmitConflict(const std::string& request) {
   if (!known.ok() || IsTerminal(known->state)) return;
   Job job;
   job.id = absl::StrCat("other-", request);
+  job.owner = OwnerOf(request);
   job.request_id = request;
   job.spec = truths_[request].spec;
   job.spec_sha256 = "another";
@@ -527,6 +548,7 @@ Outcome Scenario::Run() {
   ChooseFaults();
   if (faults_.any() && of_power_.Happens(0.15)) faults_.power_fails = of_power_.Uniform(0, 1);
   ChoosePreemption();
+  ChooseLimits();
   if (with_ == With::kNoFaults) faults_ = Faults();
   disk_.slow = faults_.power_fails > 0;  // or hardly anything would be lost
   MakeMachines();

@@ -20,7 +20,8 @@ struct Outcome {
 enum class With { kFaults, kNoFaults };
 // Machines::kSpanned: two to four Workers on one network, and gangs that need several of them.
 // Machines::kFleet: racks, labels, GPUs and classes (fleet.h), so that folds often make room.
-enum class Machines { kAny, kSpanned, kFleet };
+// Machines::kLimited: up to three Workers, and two owners who may use only so many slots at a time.
+enum class Machines { kAny, kSpanned, kFleet, kLimited };
 Outcome Simulate(uint64_t seed, With with = With::kFaults, Machines machines = Machines::kAny);
 
 // Equal histories have equal hashes.

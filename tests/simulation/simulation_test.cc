@@ -79,6 +79,40 @@ TEST_P(GangPromiseTest, HoldsWhereGangsSpanWorkers) {
 
 INSTANTIATE_TEST_SUITE_P(Quarter, GangPromiseTest, testing::Range(uint64_t{0}, kParts));
 
+// Two owners with a limit of slots: neither ever uses more, and what is promised to a Job holds.
+TEST(LimitTest, NoOwnerUsesMoreSlotsThanItMay) {
+  Counts counts;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    for (const With with : {With::kFaults, With::kNoFaults}) {
+      const Outcome outcome = Simulate(seed, with, Machines::kLimited);
+      for (const std::string& violation : CheckHistory(outcome.history, &counts)) {
+        ADD_FAILURE() << "seed " << seed << ": " << violation;
+      }
+    }
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(counts["owners_at_their_limit"], 500);
+}
+
+TEST(LimitTest, TheCheckerSeesAnOwnerWithMore) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    History history = Simulate(seed, With::kNoFaults, Machines::kLimited).history;
+    Counts counts;
+    CheckHistory(history, &counts);
+    if (counts["owners_at_their_limit"] == 0) continue;
+    for (nlohmann::json& r : history) {
+      if (r["kind"] == "seed" && r["owner_slots"] > 1)
+        r["owner_slots"] = r["owner_slots"].get<int>() - 1;
+    }
+    const auto found = CheckHistory(history);
+    const bool seen = std::any_of(found.begin(), found.end(), [](const std::string& violation) {
+      return absl::StrContains(violation, " slots and may use ");
+    });
+    if (seen) return;
+  }
+  FAIL() << "nobody reached a limit of two";
+}
+
 // Without these the seeds above would prove little: gangs that begin on several Workers, lose a
 // host, and go on with fewer ranks.
 TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
