@@ -237,7 +237,7 @@ void CommandTable::AddSpecOptions(CLI::App& verb) {
        "use, refresh or off: whether folds of earlier Jobs are taken over");
   verb.add_flag("--force-retrain", raw_.force_retrain, "The same as --cache refresh");
   Text(verb, "--owner", arguments.owner, "NAME",
-       "The owner of the Job, whose quota is charged; taken on trust");
+       "The owner of the Job, whose quota is charged; with tokens only admins name another");
   Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Add a label");
   verb.add_flag("--upload", arguments.upload,
                 "Send the files to traind, which need not see them here");
@@ -303,7 +303,7 @@ void CommandTable::AddRunOptions(CLI::App& verb) {
   verb.add_flag("--detach", run.detach, "Print the Job's id and do not wait");
   Text(verb, "--name", raw_.name, "NAME", "The Job's name");
   Text(verb, "--owner", arguments.owner, "NAME",
-       "The owner of the Job, whose quota is charged; taken on trust");
+       "The owner of the Job, whose quota is charged; with tokens only admins name another");
   Repeated(verb, "-l,--label", arguments.labels, "KEY=VALUE", "Add a label");
   Text(verb, "--request-id", arguments.request_id, "ID",
        "Sending the same request with this id again makes no second Job");
