@@ -184,7 +184,7 @@ succeeded() { ctl --token "$work/ann.token" -o json get "$1" >"$work/job" &&
 # Packets of one direction are lost: the host at the other end has an address there that nobody has.
 lose() { ip -n "$1" neigh replace "$2" lladdr 02:00:00:00:00:01 dev eth0 nud permanent; }
 lose_no_more() { ip -n "$1" neigh del "$2" dev eth0; }
-sed 's/^name: .*/name: one_way/; s/time: 40s/time: 120s/
+sed 's/^name: .*/name: one_way/; s/time: 40s/time: 240s/
   s/epochs: 20, batch: 32/epochs: 100000, batch: 16, checkpoint_every: 500ms, patience: 0/' "$work/data/job.yaml" \
   >"$work/data/one_way.yaml"
 # host_one nothing|something: it has trained a fold of that Job, and so much of its Attempts was lost.
@@ -222,6 +222,69 @@ done
 check "after a link that came and went for 10 s it is attached" wait_for 20 attached 2
 check "the Job ends when it is told to" ctl --token "$work/ann.token" finish one_way
 check "the Job with the lost packets answers" wait_for 40 succeeded one_way
+
+# A link is cut for 30 s, twice a lease, while a Job trains: the host's folds go on elsewhere, the host comes back, and
+# the Job answers on time.
+sed 's/^name: .*/name: cut/; s/^data:/cache: off\ndata:/; s/time: 40s/time: 90s/
+  s/epochs: 20, batch: 32/epochs: 100000, batch: 16, checkpoint_every: 500ms, patience: 0/' "$work/data/job.yaml" \
+  >"$work/data/cut.yaml"
+check "a Job that trains until its deadline" ctl --token "$work/ann.token" submit -f "$work/data/cut.yaml"
+# The host with most folds, when checkpoints of all are at traind; the other one has a slot that is free.
+busiest() {
+  [ "$(find "$state"/jobs/cut-* -name 'checkpoint-*.json' 2>/dev/null | sed 's,/checkpoint-.*,,' | sort -u | wc -l)" -ge 3 ] &&
+    ctl --token "$work/ann.token" -o json get cut >"$work/job" || return 1
+  python3 -c 'import collections, json, sys
+runs = [a for a in json.load(open(sys.argv[1]))["attempts"] if a["task"] != "prepare" and not a.get("ended_at")]
+print(collections.Counter(a["worker"].split("-")[0] for a in runs).most_common(1)[0][0])
+sys.exit(len(runs) < 3)' "$work/job" >"$work/busiest"
+}
+check "its folds train on both hosts, and have saved" wait_for 40 busiest
+away=$(cat "$work/busiest")
+ip link set "to_$away" down
+cut_at=$SECONDS
+# moved HOST JOB: waits until a fold of HOST takes its first step elsewhere, and prints the seconds since the last
+# heartbeat of HOST.
+moved() {
+  PYTHONDONTWRITEBYTECODE=1 ip netns exec client python3 - "$trainctl" "$1" "$2" --server $server --tls "$tls" \
+    --token "$work/ann.token" <<'PY'
+import datetime, json, subprocess, sys, time
+trainctl, host, name = sys.argv[1:4]
+
+def ask(*words):
+    return json.loads(subprocess.run([trainctl, *sys.argv[4:], "-o", "json", *words], stdout=subprocess.PIPE, check=True).stdout)
+
+end = time.time() + 40
+while time.time() < end:
+    attempts = ask("get", name)["attempts"]
+    now = time.time()
+    lost = {a["task"]: a["id"] for a in attempts
+            if a["worker"].startswith(host) and (a.get("end_reason") or "").endswith("WORKER_LOST")}
+    if any(a["id"] > lost.get(a["task"], 1 << 60) and a.get("first_step") is not None for a in attempts):
+        workers = ask("workers")
+        workers = workers["workers"] if isinstance(workers, dict) else workers
+        seen = max(datetime.datetime.fromisoformat(w["last_seen"].replace("Z", "+00:00")).timestamp()
+                   for w in workers if w["hostname"] == host)
+        print(f"from the last heartbeat of a lost Worker to the first step elsewhere: {now - seen:.1f} s; "
+              f"a lease and 2 s are 17 s")
+        sys.exit(0)
+    time.sleep(0.1)
+print(json.dumps(attempts))
+sys.exit(1)
+PY
+}
+check "a fold of the host that was cut off goes on elsewhere" moved "$away" cut
+grep "first step elsewhere" "$work/out"
+while [ $((SECONDS - cut_at)) -lt 30 ]; do sleep 0.2; done
+ip link set "to_$away" up
+check "after 30 s the link is back, and so is the host" wait_for 40 attached 2
+on_time() {
+  ctl --token "$work/ann.token" -o json get cut >"$work/job" || return 1
+  python3 -c 'import json, sys
+job = json.load(open(sys.argv[1]))
+print(job["state"], json.dumps(job.get("predictions")), json.dumps(job["attempts"]))
+sys.exit(job["state"] != "SUCCEEDED" or job["finished_at"] > job["deadline"] or len(job["predictions"]["folds"]) != 3)' "$work/job"
+}
+check "the Job answers on time, with a model of each fold" wait_for 90 on_time
 
 # A gang of four ranks spans both hosts.
 sed 's/^name: .*/name: gang/; s/epochs: 20, batch: 32/epochs: 10, batch: 8, collective: gloo/; s/time: 40s/time: 60s/' \
