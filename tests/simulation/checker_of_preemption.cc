@@ -165,7 +165,9 @@ void Checker::CheckWentOn(const json& r) {
   const auto went = went_.find({job_of_[r["attempt"]], task->second});
   if (went == went_.end() || went->second >= r["attempt"]) return;
   const Going& going = going_[went->second];
-  const bool killed = going.gone_at < 0 || going.gone_at > going.told_at + preempt_grace_;
+  // Its grace counts from the decision, which is told once it is stored.
+  const int64_t kill_from = going.told_at - kCommitSlack + preempt_grace_;
+  const bool killed = going.gone_at < 0 || going.gone_at > kill_from;
   went_.erase(went);
   ++counts_["preempted_and_back"];
   if (faults_ || killed || r["epochs"].get<double>() >= going.epochs) return;
