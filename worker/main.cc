@@ -175,6 +175,15 @@ int RunWorker(const Flags& flags) {
     }
     options.core.exchange_timeout = absl::Seconds(seconds);
   }
+  if (const char* const workers = getenv("NUM_WORKERS"); workers != nullptr) {
+    constexpr int kMostLoaderThreads = 1024;
+    int& threads = options.core.loader_threads;
+    if (!absl::SimpleAtoi(workers, &threads) || threads < 0 || threads > kMostLoaderThreads) {
+      return Fail(absl::InvalidArgumentError(absl::StrCat("NUM_WORKERS is not from 0 to ",
+                                                          kMostLoaderThreads, ": ", workers)),
+                  kExitUsage);
+    }
+  }
   options.standalone = flags.standalone;
   options.own_folder_bytes = flags.keep_bytes;
   for (const worker::Program& program : worker::kPrograms) {

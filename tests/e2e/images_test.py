@@ -34,6 +34,21 @@ def _():
         assert len(table) == 61 and table[1][0] == "test/0.png", table[:2]
 
 
+@case("NUM_WORKERS of the Worker's environment is the number of threads that load images")
+def _():
+    with House(slots=1) as house:
+        os.environ["NUM_WORKERS"] = "3"
+        try:
+            house.start()
+        finally:
+            del os.environ["NUM_WORKERS"]
+        write_images(house, each=10, test=6)
+        job = house.wait(house.submit(job_of(epochs=2))["id"])
+        told = [a["resources"]["summary"] for a in job["attempts"] if a["task"].startswith("fold-") and a["resources"]]
+        assert told and all("loader_threads=3" in summary for summary in told), told
+        assert not any(d["rule"] == "loading" for d in job["decisions"]), job["decisions"]
+
+
 @case("Images of a folder answer by the names of their files")
 def _():
     with House(slots=1) as house:

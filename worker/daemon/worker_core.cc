@@ -450,6 +450,7 @@ rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Dura
   train.rendezvous.timeout_ms = absl::ToInt64Milliseconds(options_.exchange_timeout);
   train.device = IsCuda() ? "cuda" : "cpu";
   train.threads = CoresOfSlot();
+  train.loader_threads = options_.loader_threads;
   train.epochs = task.epochs;
   train.row_share = task.row_share;
   train.batch = task.batch;

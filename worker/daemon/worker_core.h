@@ -66,6 +66,8 @@ struct WorkerCoreOptions {
   // How long the Ranks of a gang wait for each other, when they join and in each exchange, where
   // the spec names no time.
   absl::Duration exchange_timeout = absl::Seconds(30);
+  // How many threads of a Rank load its media; 0: the Rank finds it out.
+  int loader_threads = 0;
   PublishSchedule::Options publish;
 };
 

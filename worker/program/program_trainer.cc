@@ -253,10 +253,13 @@ std::vector<std::string> ProgramTrainer::Environment() const {
   set("MASTER_ADDR", train_.rendezvous.host);
   set("MASTER_PORT", train_.rendezvous.port);
   set("OMP_NUM_THREADS", train_.threads);
-  set("NUM_WORKERS", train_.threads);
-  // Behind the deadline nobody needs what a rank waits for. What the user or the Worker says goes
-  // before.
-  if (spec_.environment.count("NCCL_TIMEOUT") == 0 && getenv("NCCL_TIMEOUT") == nullptr) {
+  // What the user or the Worker says goes before.
+  const auto is_said = [this](const char* name) {
+    return spec_.environment.count(name) > 0 || getenv(name) != nullptr;
+  };
+  if (!is_said("NUM_WORKERS")) set("NUM_WORKERS", train_.threads);
+  // Behind the deadline nobody needs what a rank waits for.
+  if (!is_said("NCCL_TIMEOUT")) {
     const absl::Duration left = orders_.deadline - clock_.MonotonicNow();
     set("NCCL_TIMEOUT",
         std::max(int64_t{1}, absl::ToInt64Seconds(std::min(left, kExchangeTimeout))));

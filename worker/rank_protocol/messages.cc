@@ -33,6 +33,7 @@ std::vector<Field> Train::Fields() {
                             F(rendezvous),
                             F(device),
                             F(threads),
+                            F(loader_threads),
                             F(epochs),
                             F(row_share),
                             F(batch),

@@ -74,12 +74,13 @@ struct Train {
   Rendezvous rendezvous;       // used where world_size > 1
   std::string device = "cpu";  // "cpu", or "cuda" (the one device that CUDA_VISIBLE_DEVICES leaves)
   int threads = 1;
-  int epochs = 0;         // the Plan's, not the spec's
-  double row_share = 1;   // of the training rows, that an epoch sees
-  int batch = 0;          // per rank; 0: the Rank chooses and says so in Started
-  std::string precision;  // fp32, tf32, bf16, fp16; empty: as the spec says, or the Rank chooses
-  std::string resume;     // manifest path of the checkpoint to go on from, relative; empty: none
-  int64_t stop_ms = -1;   // stop training then and predict; -1: never
+  int loader_threads = 0;  // that load media; 0: as many as the training turns out to need
+  int epochs = 0;          // the Plan's, not the spec's
+  double row_share = 1;    // of the training rows, that an epoch sees
+  int batch = 0;           // per rank; 0: the Rank chooses and says so in Started
+  std::string precision;   // fp32, tf32, bf16, fp16; empty: as the spec says, or the Rank chooses
+  std::string resume;      // manifest path of the checkpoint to go on from, relative; empty: none
+  int64_t stop_ms = -1;    // stop training then and predict; -1: never
   int64_t remaining_ms = -1;  // the Prediction must stand then; -1: no deadline
   int64_t checkpoint_every_ms = 60'000;
   int trial = 0;  // which of the spec's trials

@@ -67,7 +67,7 @@ absl::Status Trainer::Start() {
   validated_at_ = progress_at_ = clock_.MonotonicNow();
   progress_step_ = step_;
   usage_.emplace(threads_, cuda_ != nullptr, data_.shape().window == 1, batch_);
-  loader_.emplace(train_.threads);
+  loader_.emplace(train_.loader_threads > 0 ? train_.loader_threads : train_.threads);
   MeasureUsage(progress_at_, 0);  // what was before the first step is not its
   return absl::OkStatus();
 }
@@ -156,6 +156,7 @@ absl::Status Trainer::CreateLearner() {
   options.group = group_.get();
   ASSIGN_OR_RETURN(learner_, Learner::Create(options, std::move(data)));
   rows_at_once_ = learner_->rows_at_once();
+  if (learner_->loader_threads() > 0) learner_->AddLoaderThreadsUpTo(train_.loader_threads);
   if (learner_->rows_on_host()) {
     SendDecision(DecisionRule::kMemory,
                  absl::StrCat("the rows would take more than half of the free memory of rank ",

@@ -326,6 +326,10 @@ TEST_F(TrainworkerTest, WrongFlagsAreRefusedWithTheReason) {
   setenv("NCCL_TIMEOUT", "soon", 1);
   EXPECT_EQ(ExitCode(Spawn()), 2);
   unsetenv("NCCL_TIMEOUT");
+  setenv("NUM_WORKERS", "many", 1);
+  EXPECT_EQ(ExitCode(Spawn()), 2);
+  unsetenv("NUM_WORKERS");
+  EXPECT_THAT(Log(), HasSubstr("NUM_WORKERS is not from 0 to 1024: many"));
 }
 
 TEST_F(TrainworkerTest, IdleItCostsLittle) {

@@ -266,6 +266,15 @@ TEST_F(CoreTest, TheOperatorSaysHowLongRanksWaitForEachOther) {
   EXPECT_EQ(trains[1].rendezvous.timeout_ms, 7'000);
 }
 
+TEST_F(CoreTest, TheOperatorSaysHowManyThreadsLoadMedia) {
+  options_.loader_threads = 3;
+  Make();
+  StartTraining(Train(7, {0}));
+  const std::vector<rp::Train> trains = Sent<rp::Train>();
+  ASSERT_EQ(trains.size(), 1u);
+  EXPECT_EQ(trains[0].loader_threads, 3);
+}
+
 TEST_F(CoreTest, AfterAReconnectAPartSaysAgainThatItIsReady) {
   TaskStart task = Train(7, {0});
   task.world_size = 2;
