@@ -72,6 +72,25 @@ def _():
             assert told == [TAKEN[family]] * 2, (told, done["warnings"])
 
 
+@case("A BERT, a DistilBERT and a ModernBERT go on from their checkpoints after a kill, and end FULL",
+      limit_s=120)
+def _():
+    with House(slots=1) as house:
+        house_with(house, "bert", "distilbert", "modernbert", rows=120)
+        for family in ("bert", "distilbert", "modernbert"):
+            spec = spec_of(family, epochs=80)
+            spec["train"]["checkpoint_every"] = "100ms"
+            job = house.submit(spec)
+            house.until_saved(job["id"])
+            house.kill_running("trainrank")
+            done = house.wait(job["id"])
+            assert (done["state"], done["quality"]) == ("SUCCEEDED", "FULL"), done
+            assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
+            house.check_resumed(done)
+            told = [d["to"] for d in done["decisions"] if d["rule"] == "pretrained"]
+            assert set(told) == {TAKEN[family]}, (told, done["warnings"])
+
+
 @case("A DeBERTa v3 learns by low-rank changes of its layers, through a kill, and predicts later rows", limit_s=150)
 def _():
     with House(slots=1) as house:
