@@ -1,5 +1,6 @@
 """What only a full read of the data shows ends the Job FAILED with the place."""
 import os
+import random
 
 from tests.cases import case, main
 from tests.e2e.harness import House
@@ -58,6 +59,45 @@ def _():
             # At Submit where it can be seen there, else as a Job that failed.
             assert result.returncode in (1, 2), result
             assert "y" in result.stderr + result.stdout
+
+
+@case("A class of its own for each row cannot be learnt, and a class of a single row is told of")
+def _():
+    with House() as house:
+        house.start()
+        data_error(end(house, [f"{i},{i % 7},k{i}" for i in range(30)]), "train.csv", "target 'y' has 30 classes",
+                   "each of them in a single row", "name another column by data.target")
+        data_error(end(house, [f"{i % 5},{i % 7},{i}" for i in range(30)]), "should task.type be regression?")
+        job = end(house, [f"{i},{i % 7},k{4 if i == 0 else i % 4}" for i in range(60)])
+        assert job["state"] == "SUCCEEDED", job
+        assert any("target 'y': 1 of 5 classes has a single row: 'k4'" in w for w in job["warnings"]), job["warnings"]
+        with open(job["predictions"]["path"]) as f:
+            header, *rows = f.read().split("\n")[:-1]
+        assert header == "row,y,p_k0,p_k1,p_k2,p_k3,p_k4" and len(rows) == 2, (header, rows)
+
+
+@case("Of a hundred thousand categories the most frequent are learnt, and later files are read alike", limit_s=120)
+def _():
+    with House() as house:
+        house.start()
+        # Frequent codes tell the class; the others have one row or two.
+        chance = random.Random(1)
+        codes = [chance.randrange(300) for _ in range(60_000)] + [1_000 + i for i in range(99_700)]
+        rows = [f"{chance.random():.3f},c{code},{'no' if code % 2 else 'yes'}" for code in codes]
+        asked = [chance.randrange(300) for _ in range(200)] + [1_000, 99_999, 500_000]
+        test = "a,b\n" + "".join(f"0.5,c{code}\n" for code in asked) + "0.5,\n"
+        job = end(house, rows, test=test, budget="40s", epochs=3)
+        assert job["state"] == "SUCCEEDED", job
+        said = "column 'b' has 100000 distinct values: the 10000 most frequent are its categories"
+        assert any(said in w for w in job["warnings"]), job["warnings"]
+        house.check_folds_answer(job)
+        with open(job["predictions"]["path"]) as f:
+            answers = [line.split(",")[1] for line in f.read().split("\n")[1:-1]]
+        right = sum(a == ("no" if code % 2 else "yes") for a, code in zip(answers, asked[:200]))
+        assert right > 190, right
+        later = house.json("predict", job["id"], "--data", os.path.join(house.data, "test.csv"))
+        with open(job["predictions"]["path"]) as one, open(later["predictions"]["path"]) as other:
+            assert one.read() == other.read()
 
 
 @case("A word in the target of a regression is named by row and column")

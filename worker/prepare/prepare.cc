@@ -30,6 +30,7 @@
 #include "worker/floor/floor_model_file.h"
 #include "worker/floor/series_floor_model.h"
 #include "worker/floor/volume_floor_model.h"
+#include "worker/prepare/class_rows.h"
 #include "worker/prepare/data_files.h"
 #include "worker/prepare/kept_file.h"
 #include "worker/prepare/linear_floor.h"
@@ -123,7 +124,8 @@ class PrepareRun {
   std::vector<int16_t> fold_of_;
   std::optional<SeasonalFloor> naive_;  // of a forecast
   std::optional<VolumeFloorModel> volume_model_;
-  std::string weights_;  // report on the pretrained weights
+  std::string lone_classes_;  // a warning of them
+  std::string weights_;       // report on the pretrained weights
 };
 
 absl::StatusOr<std::string> PrepareRun::ReadTokenizer() const {
@@ -179,6 +181,9 @@ absl::Status PrepareRun::FillCache(const DataFiles& files) {
 absl::Status PrepareRun::WriteFolds() {
   split_ = spec_.split;
   split_.kind = split_.KindFor(*table_);
+  if (!spec_.volume) {
+    ASSIGN_OR_RETURN(lone_classes_, CheckClassRows(*table_, spec_.train));
+  }
   ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, split_));
   RETURN_IF_ERROR(MakeDirs(InState(JobDir(task_.job))));
   // Ranks assume the default for fields that are not written.
@@ -249,7 +254,9 @@ void PrepareRun::ReportTable() const {
   ready.read_ms = absl::ToInt64Milliseconds(read_time_);
   ready.cached = cached_;
   ready.warnings = schema.warnings;
-  if (!weights_.empty()) ready.warnings.push_back(weights_);
+  for (const std::string& warning : {lone_classes_, weights_}) {
+    if (!warning.empty()) ready.warnings.push_back(warning);
+  }
   send_(ready);
 }
 

@@ -147,6 +147,8 @@ void TimeColumn::Clear() {
   number_ = BadValue();
   date_ = BadValue();
   written_ = BadValue();
+  with_zone_ = BadValue();
+  without_zone_ = BadValue();
   either_ = true;
   differs_ = false;
 }
@@ -161,8 +163,13 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
       return BadValue{static_cast<int64_t>(values_.size()) + 1, lines[i],
                       std::string(text.substr(0, 64))};
     };
+    const auto note_zone = [&] {
+      BadValue& first = HasZone(text) ? with_zone_ : without_zone_;
+      if (first.row == 0) first = here();
+    };
     if (ParseIsoTime(text, value)) {
       if (date_.row == 0) date_ = here();
+      note_zone();
     } else if (ParseNumber(text, ignored) == NumberKind::kNumber &&
                absl::SimpleAtod(text, &value)) {
       if (number_.row == 0) number_ = here();
@@ -172,6 +179,7 @@ void TimeColumn::Add(const absl::string_view* fields, size_t stride, size_t coun
       differs_ |= either_ && other != value;
       if (date_.row == 0) date_ = here();
       if (written_.row == 0) written_ = here();
+      note_zone();
     } else if (value = std::numeric_limits<double>::quiet_NaN(); !IsMissingNumber(text)) {
       texts_.Add(here());
     }
@@ -189,6 +197,8 @@ void TimeColumn::Append(const TimeColumn& next, int64_t lines) {
   move(next.number_, number_);
   move(next.date_, date_);
   move(next.written_, written_);
+  move(next.with_zone_, with_zone_);
+  move(next.without_zone_, without_zone_);
   either_ &= next.either_;
   differs_ |= next.differs_;
   values_.insert(values_.end(), next.values_.begin(), next.values_.end());
@@ -216,7 +226,6 @@ void ColumnValues::AppendTexts(const ColumnValues& next) {
   for (const absl::string_view value : next.dictionary.values()) {
     code_of.push_back(dictionary.Code(value));
   }
-  if (next.dictionary.overflowed()) dictionary.SetOverflowed();
   const size_t before = codes.size();
   codes.resize(before + next.codes.size());
   for (size_t i = 0; i < next.codes.size(); ++i) {
@@ -231,7 +240,6 @@ void Dictionary::Clear() {
   kept_.clear();
   recent_.clear();
   bytes_ = 0;
-  overflowed_ = false;
 }
 
 absl::string_view Dictionary::Keep(absl::string_view value) {
@@ -253,20 +261,20 @@ Dictionary::Recent& Dictionary::RecentOf(absl::string_view value) const {
 int32_t Dictionary::Code(absl::string_view value) {
   Recent& recent = RecentOf(value);
   if (Same(recent.value, value)) return recent.code;
-  const auto it = codes_.find(value);
-  if (it != codes_.end()) {
-    recent = {it->first, it->second};
-    return it->second;
+  const bool full = !unlimited_ && (values_.size() == kMaxCountedValues ||
+                                    bytes_ + value.size() > kMaxCountedBytes);
+  if (full) {
+    const auto found = codes_.find(value);
+    if (found == codes_.end()) return kUnseenCode;
+    recent = {found->first, found->second};
+    return found->second;
   }
-  if (!unlimited_ &&
-      (values_.size() == kMaxCategories || bytes_ + value.size() > kMaxCategoryBytes)) {
-    overflowed_ = true;
-    return kMissingCode;
-  }
-  const auto code = static_cast<int32_t>(values_.size());
-  values_.push_back(Keep(value));
-  codes_.emplace(values_.back(), code);
-  return code;
+  const auto it = codes_.lazy_emplace(value, [&](const auto& make) {
+    values_.push_back(Keep(value));
+    make(values_.back(), static_cast<int32_t>(values_.size()) - 1);
+  });
+  recent = {it->first, it->second};
+  return it->second;
 }
 
 int32_t Dictionary::Find(absl::string_view value) const {

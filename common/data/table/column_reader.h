@@ -92,17 +92,20 @@ class TimeColumn {
   bool open() const { return either_ && differs_; }
   // The values that are neither dates nor numbers.
   const StrayTexts& texts() const { return texts_; }
-  // The first of them, the first number, the first date, and the first date that is not ISO 8601.
+  // The first of them, the first number, the first date, the first date that is not ISO 8601, and
+  // the first dates with and without a zone.
   const BadValue& text() const { return texts_.first.empty() ? none_ : texts_.first.front(); }
   const BadValue& number() const { return number_; }
   const BadValue& date() const { return date_; }
   const BadValue& written() const { return written_; }
+  const BadValue& with_zone() const { return with_zone_; }
+  const BadValue& without_zone() const { return without_zone_; }
 
  private:
   DateOrder order_;
   std::vector<double> values_;
   StrayTexts texts_;
-  BadValue none_, number_, date_, written_;
+  BadValue none_, number_, date_, written_, with_zone_, without_zone_;
   bool either_ = true, differs_ = false;
 };
 
@@ -111,15 +114,13 @@ class TimeColumn {
 class Dictionary {
  public:
   void Clear();
-  // Returns the code of a value. A value that is not there yet gets a new code, or kMissingCode
-  // once there are too many values (overflowed()).
+  // Returns the code of a value. A value that is not there yet gets a new code, or kUnseenCode once
+  // there are too many values.
   int32_t Code(absl::string_view value);
   // Returns kUnseenCode for a value that is not there.
   int32_t Find(absl::string_view value) const;
 
   const std::vector<absl::string_view>& values() const { return values_; }
-  bool overflowed() const { return overflowed_; }
-  void SetOverflowed() { overflowed_ = true; }
   // Lifts the limit on the number of values.
   void Unlimit() { unlimited_ = true; }
   // Reorders and selects values: order[new code] = old code.
@@ -140,7 +141,6 @@ class Dictionary {
   std::deque<std::string> kept_;                           // never moved
   mutable std::vector<Recent> recent_;
   size_t bytes_ = 0;
-  bool overflowed_ = false;
   bool unlimited_ = false;
 };
 
@@ -148,7 +148,7 @@ class Dictionary {
 struct ColumnValues {
   NumberColumn numbers;
   TimeColumn times;
-  std::vector<int32_t> codes;  // indices into the dictionary, or kMissingCode
+  std::vector<int32_t> codes;  // indices into the dictionary, kMissingCode or kUnseenCode
   Dictionary dictionary;
 
   void Clear();
@@ -157,10 +157,12 @@ struct ColumnValues {
   void AppendTexts(const ColumnValues& next);
 };
 
-// A column with more distinct values than these is not a category: it is free text, or names of
-// rows.
+// The number of categories that a column keeps: its most frequent values.
 inline constexpr size_t kMaxCategories = 10'000;
-inline constexpr size_t kMaxCategoryBytes = 16 << 20;
+// The number of distinct values that are counted for it, and of their bytes: those that come first
+// in the file.
+inline constexpr size_t kMaxCountedValues = 100'000;
+inline constexpr size_t kMaxCountedBytes = 16 << 20;
 
 // Whether a value counts as missing; a faster version of IsMissing in csv.h.
 bool IsMissingValue(absl::string_view text);

@@ -131,6 +131,11 @@ bool ParseIsoTime(absl::string_view text, double& seconds) {
   return true;
 }
 
+bool HasZone(absl::string_view text) {
+  const size_t colon = text.find(':');
+  return colon != text.npos && text.find_first_of("Z+-", colon) != text.npos;
+}
+
 CalendarTime CalendarOf(double seconds) {
   constexpr double kMost = 6e16;  // years beyond it are no int
   const bool in_range = std::fabs(seconds) <= kMost;

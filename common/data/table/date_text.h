@@ -13,6 +13,9 @@ namespace traind {
 // quarter). Returns false if the text is something else, or not a day of the calendar.
 bool ParseIsoTime(absl::string_view text, double& seconds);
 
+// Whether a text that ParseTime reads (written_date.h) has a time of day with a zone.
+bool HasZone(absl::string_view text);
+
 // Proleptic Gregorian calendar, UTC.
 struct CalendarTime {
   int year = 1970;

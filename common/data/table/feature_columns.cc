@@ -33,6 +33,20 @@ std::vector<int64_t> CountCodes(const std::vector<int32_t>& codes, size_t values
   return counts;
 }
 
+size_t RowsWith(const std::vector<int32_t>& codes, int32_t code) {
+  return static_cast<size_t>(std::count(codes.begin(), codes.end(), code));
+}
+
+// How many distinct values a column has, of which `distinct` were counted. Values of uncounted rows
+// are taken to repeat as often as the counted ones that are rare, too.
+double LikelyValues(size_t distinct, size_t kept, size_t present, size_t rare, size_t uncounted) {
+  if (uncounted == 0) return static_cast<double>(distinct);
+  const bool any = distinct > kept;
+  const auto values = static_cast<double>(any ? distinct - kept : distinct);
+  const auto rows = static_cast<double>(any ? rare - uncounted : present - uncounted);
+  return static_cast<double>(distinct) + static_cast<double>(uncounted) * values / rows;
+}
+
 // Whether every row has the same value, or none has one. A constant with gaps is not such a column:
 // its gaps carry information.
 bool AllTheSame(const std::vector<float>& numbers) {
@@ -72,7 +86,7 @@ std::string WrittenDatesWarning(absl::string_view file, absl::string_view column
       example, day.year, day.month, day.day);
 }
 
-FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
+FeatureColumns::Verdict FeatureColumns::Classify(size_t at, std::vector<std::string>& warnings) {
   ColumnValues& column = columns_.values(at);
   if (columns_.use(at) == ColumnUse::kNumbers) {
     const std::vector<float>& numbers = column.numbers.numbers();
@@ -91,17 +105,30 @@ FeatureColumns::Verdict FeatureColumns::Classify(size_t at) {
         std::all_of(times.begin(), times.end(), [&](double time) { return time == times[0]; });
     return constant ? Verdict::kConstant : Verdict::kFeature;
   }
-  if (column.dictionary.overflowed() || column.dictionary.values().size() > kMaxCategories)
-    return Verdict::kFreeText;
-  OrderCategories(column);
-  const size_t distinct = column.dictionary.values().size();
+  return ClassifyTexts(at, warnings);
+}
+
+FeatureColumns::Verdict FeatureColumns::ClassifyTexts(size_t at,
+                                                      std::vector<std::string>& warnings) {
+  ColumnValues& column = columns_.values(at);
+  const size_t uncounted = RowsWith(column.codes, kUnseenCode);
+  const size_t distinct = OrderCategories(column);
   if (distinct == 0) return Verdict::kEmpty;
-  const auto present = static_cast<size_t>(std::count_if(column.codes.begin(), column.codes.end(),
-                                                         [](int32_t code) { return code >= 0; }));
+  const size_t present = column.codes.size() - RowsWith(column.codes, kMissingCode);
   if (distinct == 1 && present == column.codes.size()) return Verdict::kConstant;
-  const bool free_text = present > kFewRows && static_cast<double>(distinct) >
-                                                   kFreeTextShare * static_cast<double>(present);
-  return free_text ? Verdict::kFreeText : Verdict::kFeature;
+  const size_t rare = RowsWith(column.codes, kUnseenCode);
+  const size_t kept = column.dictionary.values().size();
+  const double all = LikelyValues(distinct, kept, present, rare, uncounted);
+  if (present > kFewRows && all > kFreeTextShare * static_cast<double>(present)) {
+    return Verdict::kFreeText;
+  }
+  if (rare > 0) {
+    warnings.push_back(absl::StrCat(
+        file_, ": column '", names_[at], "' has ", uncounted > 0 ? "more than " : "", distinct,
+        " distinct values: the ", kept, " most frequent are its categories, and the others, of ",
+        rare, " of ", present, " rows, count as unknown"));
+  }
+  return Verdict::kFeature;
 }
 
 // Whether the column is the one that pandas puts before all others: numbers of rows, without a
@@ -116,8 +143,9 @@ bool FeatureColumns::IsIndex(size_t at) const {
   return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end();
 }
 
-// Orders values by descending frequency, then by their text; values of no row are dropped.
-void FeatureColumns::OrderCategories(ColumnValues& column) {
+// Orders values by descending frequency, then by their text, and keeps the first kMaxCategories;
+// values of no row are dropped. Returns how many values have rows.
+size_t FeatureColumns::OrderCategories(ColumnValues& column) {
   const std::vector<absl::string_view>& values = column.dictionary.values();
   const std::vector<int64_t> counts = CountCodes(column.codes, values.size());
   std::vector<int32_t> order;
@@ -130,7 +158,9 @@ void FeatureColumns::OrderCategories(ColumnValues& column) {
     return of_a != of_b ? of_a > of_b
                         : values[static_cast<size_t>(a)] < values[static_cast<size_t>(b)];
   });
-  std::vector<int32_t> to(values.size());
+  const size_t distinct = order.size();
+  order.resize(std::min(distinct, kMaxCategories));
+  std::vector<int32_t> to(values.size(), kUnseenCode);
   for (size_t i = 0; i < order.size(); ++i) {
     to[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
   }
@@ -138,6 +168,7 @@ void FeatureColumns::OrderCategories(ColumnValues& column) {
     if (code >= 0) code = to[static_cast<size_t>(code)];
   }
   column.dictionary.Reorder(order);
+  return distinct;
 }
 
 void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
@@ -220,7 +251,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
     } else {
       KeepRows(kept, column.codes);
     }
-    switch (Classify(i)) {
+    switch (Classify(i, warnings)) {
       case Verdict::kEmpty:
         empty.push_back(names_[i]);
         continue;

@@ -106,9 +106,10 @@ class FeatureColumns {
   static double Centre(NumberColumn& column);
 
   std::vector<FeatureField> TestFields(const std::vector<size_t>& feature_at) const;
-  Verdict Classify(size_t at);
+  Verdict Classify(size_t at, std::vector<std::string>& warnings);
+  Verdict ClassifyTexts(size_t at, std::vector<std::string>& warnings);
   bool IsIndex(size_t at) const;
-  static void OrderCategories(ColumnValues& column);
+  static size_t OrderCategories(ColumnValues& column);
 
   const std::string file_;
   const std::vector<std::string> names_;

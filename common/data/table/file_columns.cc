@@ -138,9 +138,10 @@ void FileColumns::ParseBlock(const std::vector<ColumnUse>& uses, Part& part) {
         column.times.Add(fields + i, width, rows, part.block.lines());
         break;
       case ColumnUse::kKeys:
-        column.dictionary.Unlimit();
-        [[fallthrough]];
       case ColumnUse::kText:
+        // A part is small. Values are counted up to the limit where parts are joined, so which ones
+        // they are does not depend on the number of threads.
+        column.dictionary.Unlimit();
         column.AddTexts(fields + i, width, rows);
         break;
     }

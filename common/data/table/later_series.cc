@@ -13,6 +13,7 @@
 #include "common/data/table/date_text.h"
 #include "common/data/table/feature_columns.h"
 #include "common/data/table/row_order.h"
+#include "common/data/table/time_warnings.h"
 #include "common/data/table/train_file.h"
 
 namespace traind {
@@ -311,6 +312,7 @@ absl::StatusOr<LaterSeries> Reader::Read() {
   source.names = series_.names;
   TableSchema& schema = result_.rows.schema;
   ASSIGN_OR_RETURN(const RowOrder order, OrderRows(source, schema.warnings));
+  WarnOfZones(file_.name, series_.time, times_, nullptr, schema.warnings);
   size_t begin = 0;
   for (size_t s = 0; s < order.ends.size(); ++s) {
     const auto end = static_cast<size_t>(order.ends[s]);

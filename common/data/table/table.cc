@@ -66,7 +66,7 @@ absl::Status Table::Impl::CheckCodes() const {
     const Column& column = schema.features[i];
     if (column.kind != ColumnKind::kCategorical) continue;
     const auto size = static_cast<int64_t>(column.categories.size());
-    if (!AllWithin(View<int32_t>(file, header.features[i][0]), kMissingCode, size) ||
+    if (!AllWithin(View<int32_t>(file, header.features[i][0]), kUnseenCode, size) ||
         !AllWithin(View<int32_t>(file, header.features[i][1]), kUnseenCode, size)) {
       return Damaged(absl::StrCat("a code of '", column.name, "' is out of range"));
     }

@@ -21,14 +21,16 @@ enum class Split { kTrain, kTest };
 
 // Codes of a categorical value. Codes >= 0 index Column::categories.
 inline constexpr int32_t kMissingCode = -1;
-// Only test rows have this code: a value that no training row has.
+// A value that is not among the categories: no training row has it, or it is a rare one of a column
+// with more values than a column keeps (kMaxCategories in column_reader.h).
 inline constexpr int32_t kUnseenCode = -2;
 
 struct Column {
   std::string name;
   ColumnKind kind = ColumnKind::kNumeric;
-  // For a categorical column, the distinct values of *all* training rows, most frequent first. Each
-  // fold must treat a value that its own training rows lack as unseen.
+  // For a categorical column, the distinct values of *all* training rows, most frequent first; of
+  // very many, only the most frequent. Each fold must treat a value that its own training rows lack
+  // as unseen.
   std::vector<std::string> categories;
   // For a feature made from a date, the file's column and the date part (date_parts.h); else empty
   // and -1.

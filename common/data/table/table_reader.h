@@ -3,9 +3,9 @@
 //
 // A column is numeric if every value of the training file that is not missing is a number. If all
 // values are dates, it becomes numbers for year, month, weekday and the like. Else it is
-// categorical. Constant columns, columns without values and free text (more than 10,000 distinct
-// values, or a different value in nearly every row) are left out with a warning, and so are
-// training rows without a target.
+// categorical, with at most its 10,000 most frequent values as categories; a warning tells of more.
+// Constant columns, columns without values and free text (a different value in nearly every row)
+// are left out with a warning, and so are training rows without a target.
 #pragma once
 
 #include <absl/status/statusor.h>
@@ -16,7 +16,7 @@
 namespace traind {
 
 // Raise this with every change of the table that the same bytes become.
-inline constexpr int kTableReaderVersion = 8;
+inline constexpr int kTableReaderVersion = 9;
 
 // The schema's content_sha256 is left empty. InvalidArgument: "FILE: row R (line L), column 'C':
 // what" wherever a place can be named; else the message names the file or the column.

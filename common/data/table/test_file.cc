@@ -5,10 +5,12 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
+#include "common/data/table/time_warnings.h"
 
 namespace traind {
 
@@ -121,6 +123,21 @@ absl::Status TestFile::CheckFollows(const TableRows& rows, const RowOrder& order
   return absl::OkStatus();
 }
 
+// Also of the step from a series' last training row to its first test row.
+void TestFile::WarnOfStepsBehind(const RowOrderSource& source, const RowOrder& order,
+                                 TableRows& rows) const {
+  std::vector<double> times;
+  for (const uint32_t row : order.rows) times.push_back(source.times[row]);
+  OrderedTimes ordered = {source.file, source.time, train_.times_are_dates(), times, order.ends,
+                          {},          order.rows};
+  uint64_t begin = 0;
+  for (const uint64_t end : rows.series_ends) {
+    ordered.before.push_back(end > begin ? rows.times[end - 1] : std::nan(""));
+    begin = end;
+  }
+  WarnOfSteps(ordered, train_.usual_step(), source_.train.name, rows.schema.warnings);
+}
+
 absl::Status TestFile::OrderByTime(TableRows& rows) {
   const std::string& file = source_.test.name;
   const BadValue& other = train_.times_are_dates() ? times_.number() : times_.date();
@@ -146,6 +163,8 @@ absl::Status TestFile::OrderByTime(TableRows& rows) {
   }
   ASSIGN_OR_RETURN(RowOrder order, OrderRows(source, rows.schema.warnings));
   RETURN_IF_ERROR(CheckFollows(rows, order, source));
+  WarnOfZones(file, source_.time, times_, &train_.times(), rows.schema.warnings);
+  if (source_.history) WarnOfStepsBehind(source, order, rows);
   rows.schema.series = std::move(source.names);
   rows.test_series_ends = std::move(order.ends);
   for (ColumnRows& column : rows.test) {

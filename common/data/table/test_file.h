@@ -38,6 +38,8 @@ class TestFile {
   absl::Status AddBlock(const CsvRows& block, TableRows& rows);
   absl::Status OrderByTime(TableRows& rows);
   void WarnOfDoubledIds(TableRows& rows) const;
+  void WarnOfStepsBehind(const RowOrderSource& source, const RowOrder& order,
+                         TableRows& rows) const;
   absl::Status CheckFollows(const TableRows& rows, const RowOrder& order,
                             const RowOrderSource& ordered) const;
 

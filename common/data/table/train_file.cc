@@ -13,6 +13,7 @@
 #include "common/data/table/decimal_commas.h"
 #include "common/data/table/number.h"
 #include "common/data/table/row_order.h"
+#include "common/data/table/time_warnings.h"
 #include "common/data/table/total_row.h"
 
 namespace traind {
@@ -266,6 +267,13 @@ absl::Status TrainFile::OrderByTime(TableRows& rows, std::vector<uint32_t>& kept
   rows.schema.ordered = true;
   rows.schema.series = std::move(source.names);
   rows.series_ends = std::move(order.ends);
+  WarnOfZones(source_.train.name, source_.time, column.times, nullptr, rows.schema.warnings);
+  if (source_.history) {
+    const OrderedTimes ordered = {
+        source_.train.name, source_.time, times_are_dates_, rows.times, rows.series_ends, {}, kept};
+    usual_step_ = UsualStep(ordered);
+    WarnOfSteps(ordered, usual_step_, source_.train.name, rows.schema.warnings);
+  }
   if (times_are_dates_) {
     features_->OnlyCycles(static_cast<size_t>(time_at_));
   } else {

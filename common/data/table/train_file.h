@@ -11,6 +11,7 @@
 
 #include "common/data/table/feature_columns.h"
 #include "common/data/table/file_columns.h"
+#include "common/data/table/series_input.h"
 #include "common/data/table/table_source.h"
 #include "common/data/table/table_writer.h"
 #include "common/data/table/target_column.h"
@@ -66,6 +67,10 @@ class TrainFile {
   }
   // Whether the time column holds dates.
   bool times_are_dates() const { return times_are_dates_; }
+  // REQUIRES: as for time_order.
+  const TimeColumn& times() const { return columns_->values(static_cast<size_t>(time_at_)).times; }
+  // The step of a forecast's rows; kNone if there is no usual one.
+  const TimeStep& usual_step() const { return usual_step_; }
 
  private:
   absl::Status GiveRoles();
@@ -85,6 +90,7 @@ class TrainFile {
   std::unique_ptr<FileColumns> columns_;
   std::unique_ptr<FeatureColumns> features_;
   bool times_are_dates_ = false;
+  TimeStep usual_step_;
 };
 
 }  // namespace traind

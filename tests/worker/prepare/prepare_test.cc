@@ -398,6 +398,29 @@ TEST_F(PrepareTest, TooFewRowsForTheFoldsIsADataError) {
   EXPECT_THAT(failed.message, HasSubstr("3 training rows are too few for data.folds: 5"));
 }
 
+TEST_F(PrepareTest, ClassesOfASingleRowAreToldOfAndNothingElseIsADataError) {
+  std::string texts = "a,b,y\n", numbers = texts, some = texts;
+  for (int i = 0; i < 30; ++i) {
+    absl::StrAppend(&texts, i % 7, ",u,k", i, "\n");
+    absl::StrAppend(&numbers, i % 7, ",u,", i, "\n");
+    absl::StrAppend(&some, i % 7, ",", i % 2 ? "u" : "v", ",k", i < 4 ? i : 9, "\n");
+  }
+  Put("train.csv", texts);
+  EXPECT_EQ(MustFail(Spec()).message,
+            "train.csv: target 'y' has 30 classes, each of them in a single row, so no fold can "
+            "learn the class that it validates; give each class more rows, or name another column "
+            "by data.target");
+  Put("train.csv", numbers);
+  EXPECT_THAT(MustFail(Spec()).message, HasSubstr("; should task.type be regression?"));
+  Put("train.csv", some);
+  const auto messages = Run(Spec());
+  ASSERT_FALSE(messages.empty());
+  EXPECT_THAT(std::get<TableReady>(messages[0]).warnings,
+              Contains("train.csv: target 'y': 4 of 5 classes have a single row: 'k0', 'k1', 'k2', "
+                       "...; the fold that validates it cannot learn its class, so add rows of it, "
+                       "or leave it out"));
+}
+
 TEST_F(PrepareTest, SpecsThatLackSomethingAreUserErrors) {
   nlohmann::json spec = Spec();
   spec["data"].erase("target");

@@ -1,10 +1,13 @@
 // Tables whose columns have roles (times, series, groups, folds, several targets), and dates, tabs
 // and missing names.
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -111,6 +114,104 @@ TEST(SeriesTableTest, DatesOfTheTimeBecomeWhatComesAgain) {
   EXPECT_THAT(Names(rows->schema), ElementsAre("t.month", "t.day", "t.day_of_year", "t.weekday"));
   EXPECT_THAT(rows->train[3].numbers, ElementsAre(4, 5, 1));
   EXPECT_THAT(rows->test[3].numbers, ElementsAre(0));
+}
+
+// The warnings of steps and zones; other warnings are left out.
+std::vector<std::string> TimeWarnings(const TableSource& source) {
+  const auto rows = ReadTable(source);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  std::vector<std::string> warnings;
+  if (!rows.ok()) return warnings;
+  for (const std::string& text : rows->schema.warnings) {
+    if (absl::StrContains(text, "zone") || absl::StrContains(text, "step")) {
+      warnings.push_back(text);
+    }
+  }
+  return warnings;
+}
+
+std::string Rows(const std::vector<std::string>& times) {
+  std::string file = "t,y\n";
+  for (size_t i = 0; i < times.size(); ++i) absl::StrAppend(&file, times[i], ",", i * i, "\n");
+  return file;
+}
+
+TEST(SeriesTableTest, EvenStepsGetNoWarning) {
+  std::vector<std::vector<std::string>> regular(4);
+  for (int i = 0; i < 48; ++i) {
+    regular[0].push_back(absl::StrFormat("2024-01-%02dT%02d:00", 1 + i / 24, i % 24));
+    regular[1].push_back(absl::StrFormat("%d-%02d", 2020 + i / 12, 1 + i % 12));
+    regular[2].push_back(absl::StrFormat(
+        "%d-%02d-%02d", 2021 + i / 12, 1 + i % 12,
+        std::array{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[static_cast<size_t>(i % 12)] +
+            (i == 37)));
+    regular[3].push_back(absl::StrCat(0.1 * i));
+  }
+  regular.push_back({"2020Q1", "2020Q2", "2020Q3", "2020Q4", "2021Q1"});
+  regular.push_back({"2001", "2002", "2003"});
+  regular.push_back({"2024-01-01", "2024-01-09"});  // a single step
+  for (const auto& times : regular) {
+    EXPECT_THAT(TimeWarnings(Forecast(Rows(times))), IsEmpty()) << times[1];
+  }
+}
+
+TEST(SeriesTableTest, StepsThatDifferFromTheUsualOneAreCounted) {
+  std::vector<std::string> days;
+  for (int day = 1; day <= 31; ++day) {
+    if (day != 7 && day != 8 && day != 20) days.push_back(absl::StrFormat("2024-01-%02d", day));
+  }
+  EXPECT_THAT(
+      TimeWarnings(Forecast(Rows(days))),
+      ElementsAre("train.csv: column 't': 2 of 27 steps differ from the usual one of 1 day, "
+                  "first that to row 7; forecasts count rows, not time"));
+  const std::vector<std::string> months = {"2024-01", "2024-02", "2024-03", "2024-06", "2024-07"};
+  EXPECT_THAT(
+      TimeWarnings(Forecast(Rows(months))),
+      ElementsAre(HasSubstr("1 of 4 steps differs from the usual one of 1 month, first that "
+                            "to row 4")));
+  EXPECT_THAT(TimeWarnings(Forecast(Rows({"1", "4", "10", "40"}))),
+              ElementsAre("train.csv: column 't': its steps are not alike, from 3 to 30; forecasts "
+                          "count rows, not time"));
+  // Rows are counted as they stand in the file, and steps never cross series.
+  const std::string two = "s,t,y\nb,9,1\na,1,2\na,2,3\na,3,4\nb,10,1\nb,12,3\n";
+  TableSource source = Forecast(two);
+  source.series = "s";
+  EXPECT_THAT(TimeWarnings(source), ElementsAre(HasSubstr("1 of 4 steps differs from the usual one "
+                                                          "of 1, first that to row 6;")));
+  // Where rows are only put in order by their times, steps say nothing.
+  source.history = false;
+  EXPECT_THAT(TimeWarnings(source), IsEmpty());
+}
+
+TEST(SeriesTableTest, TestRowsThatDoNotFollowInTheStepOfTheTrainingRowsAreCounted) {
+  const std::string train = Rows({"2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"});
+  EXPECT_THAT(TimeWarnings(Forecast(train, "t\n2024-01-05\n2024-01-06\n")), IsEmpty());
+  EXPECT_THAT(
+      TimeWarnings(Forecast(train, "t\n2024-01-10\n2024-01-11\n")),
+      ElementsAre("test.csv: column 't': 1 of 2 steps differs from the usual one of 1 day in "
+                  "train.csv, first that to row 1; forecasts count rows, not time"));
+}
+
+TEST(SeriesTableTest, ZonesAreToldOfWhereSomeTimesHaveNone) {
+  const std::vector<std::string> with = {"2024-01-01T00:00Z", "2024-01-01T02:00+01:00",
+                                         "2024-01-01 02:00-00"};
+  const std::vector<std::string> without = {"2024-01-01T00:00", "2024-01-01T01:00",
+                                            "2024-01-01 02:00"};
+  EXPECT_THAT(TimeWarnings(Forecast(Rows(with))), IsEmpty());
+  EXPECT_THAT(TimeWarnings(Forecast(Rows(without))), IsEmpty());
+  EXPECT_THAT(
+      TimeWarnings(Forecast(Rows({with[0], with[1], without[2]}))),
+      ElementsAre(
+          "train.csv: column 't': times without a zone, such as '2024-01-01 02:00' (row 3), "
+          "count as UTC; others have one, such as '2024-01-01T00:00Z' (row 1)"));
+  EXPECT_THAT(TimeWarnings(Forecast(Rows(with), "t\n2024-01-01T03:00Z\n")), IsEmpty());
+  EXPECT_THAT(TimeWarnings(Forecast(Rows(with), "t\n2024-01-01T03:00\n")),
+              ElementsAre("test.csv: column 't': times without a zone, such as '2024-01-01T03:00', "
+                          "while the training file has '2024-01-01T00:00Z'; without a zone they "
+                          "count as UTC"));
+  EXPECT_THAT(TimeWarnings(Forecast(Rows(without), "t\n2024-01-01T03:00Z\n")),
+              ElementsAre(HasSubstr("times with a zone, such as '2024-01-01T03:00Z', while the "
+                                    "training file has '2024-01-01T00:00'")));
 }
 
 TEST(DateColumnTest, ADateBecomesNumbersWithAWarning) {

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "common/data/table/feature_reader.h"
 #include "tests/common/data/table/table_fixture.h"
 
 namespace traind {
@@ -153,13 +156,94 @@ TEST(TableReaderTest, LargeNumbersThatFloatsHoldStayAsTheyAre) {
   EXPECT_EQ(rows->train[0].numbers[5], 2005);
 }
 
-TEST(TableReaderTest, MoreThanTenThousandCategoriesAreFreeText) {
-  std::string train = "a,c,y\n";
-  for (int i = 0; i < 40'000; ++i) absl::StrAppend(&train, i, ",v", i % 10'001, ",", i % 2, "\n");
+TEST(TableReaderTest, OfMoreThanTenThousandCategoriesTheMostFrequentAreKept) {
+  // Each value has two rows, and 10,000 of them have three.
+  std::string train = "c,y\n";
+  const auto add = [&](int value) { absl::StrAppend(&train, "v", value, ",", value % 2, "\n"); };
+  for (int i = 0; i < 24'000; ++i) add(i % 12'000);
+  for (int i = 2'000; i < 12'000; ++i) add(i);
+  const auto rows = Read(train, "c\nv2000\nv1999\nnew\n\"\"\n");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->schema.features.size(), 1u);
+  const std::vector<std::string>& kept = rows->schema.features[0].categories;
+  ASSERT_EQ(kept.size(), 10'000u);
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), "v1999"), 0);
+  ASSERT_EQ(rows->train[0].codes.size(), 34'000u);
+  EXPECT_EQ(rows->train[0].codes[1'999], kUnseenCode);
+  EXPECT_EQ(kept[static_cast<size_t>(rows->train[0].codes[2'000])], "v2000");
+  EXPECT_EQ(kept[static_cast<size_t>(rows->train[0].codes[33'999])], "v11999");
+  // A rare value is what a new one is.
+  EXPECT_THAT(rows->test[0].codes,
+              ElementsAre(rows->train[0].codes[2'000], kUnseenCode, kUnseenCode, kMissingCode));
+  EXPECT_THAT(
+      rows->schema.warnings,
+      ElementsAre("train.csv: column 'c' has 12000 distinct values: the 10000 most frequent "
+                  "are its categories, and the others, of 4000 of 34000 rows, count as "
+                  "unknown"));
+  const auto table = testing_table::OpenTable(rows);
+  EXPECT_EQ(table->Codes(0, Split::kTrain)[1'999], kUnseenCode);
+  // A later file is read alike.
+  const InputSchema schema = InputSchemaOf(table->schema());
+  const auto reader = FeatureReader::Match(schema, {"c"}, "later.csv");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  CsvRows later;
+  later.Append("v1999v2000", {5, 10}, 1, 2);
+  std::vector<ColumnRows> cells;
+  ASSERT_TRUE((*reader)->Read(later, 0, cells).ok());
+  EXPECT_THAT(cells[0].codes, ElementsAre(kUnseenCode, rows->train[0].codes[2'000]));
+}
+
+TEST(TableReaderTest, ValuesBeyondThoseThatAreCountedAreRareOnes) {
+  // "often" stands in every second row, the other values once.
+  std::string train = "c,y\n";
+  for (int i = 0; i < 102'000; ++i) absl::StrAppend(&train, "often,0\nv", i, ",1\n");
+  TableSource source;
+  source.train = {"train.csv", train};
+  source.target = "y";
+  for (const int threads : {1, 3}) {
+    source.threads = threads;
+    const auto rows = ReadTable(source);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_EQ(rows->schema.features.size(), 1u);
+    EXPECT_EQ(rows->schema.features[0].categories.size(), 10'000u);
+    EXPECT_EQ(rows->schema.features[0].categories[0], "often");
+    EXPECT_EQ(rows->train[0].codes[203'999], kUnseenCode);
+    EXPECT_THAT(
+        rows->schema.warnings,
+        ElementsAre("train.csv: column 'c' has more than 100000 distinct values: the 10000 most "
+                    "frequent are its categories, and the others, of 92001 of 204000 rows, count "
+                    "as unknown"));
+  }
+}
+
+TEST(TableReaderTest, WhetherUncountedValuesRepeatIsToldByTheCountedOnes) {
+  std::string train = "c,d,y\n";
+  for (int i = 0; i < 330'000; ++i) {
+    // c: each value three times. d: one row of 20 is "often", the others have values of their own.
+    absl::StrAppend(&train, "c", i % 110'000, ",", i % 20 == 0 ? "often" : absl::StrCat("d", i),
+                    ",", i % 2, "\n");
+  }
   const auto rows = Read(train);
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_EQ(rows->schema.features.size(), 1u);
-  EXPECT_EQ(rows->schema.features[0].name, "a");
+  EXPECT_EQ(rows->schema.features[0].name, "c");
+  EXPECT_THAT(
+      rows->schema.warnings,
+      ElementsAre(HasSubstr("column 'c' has more than 100000 distinct values"),
+                  HasSubstr("column 'd' ignored: nearly every row has a value of its own")));
+}
+
+TEST(TableReaderTest, AColumnOfAValueForEachRowIsFreeTextHoweverManyThereAre) {
+  for (const int count : {12'000, 120'000}) {
+    std::string train = "a,c,y\n";
+    for (int i = 0; i < count; ++i) absl::StrAppend(&train, i, ",v", i, ",", i % 2, "\n");
+    const auto rows = Read(train);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_EQ(rows->schema.features.size(), 1u);
+    EXPECT_THAT(rows->schema.warnings,
+                ElementsAre("train.csv: column 'c' ignored: nearly every row has a value of its "
+                            "own"));
+  }
 }
 
 TEST(TableReaderTest, TestColumnsAreMatchedByNameInAnyOrder) {

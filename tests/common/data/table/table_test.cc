@@ -121,7 +121,7 @@ TEST_F(TableTest, CodesOutOfRangeAreDataLoss) {
   ASSERT_TRUE(header.ok()) << header.status();
   for (const auto& [place, code] :
        std::vector<std::pair<ArrayPlace, int32_t>>{{header->features[1][0], 2},
-                                                   {header->features[1][0], kUnseenCode},
+                                                   {header->features[1][0], -3},
                                                    {header->features[1][1], -3},
                                                    {header->target[0], kMissingCode},
                                                    {header->target[1], 2}}) {
