@@ -59,6 +59,8 @@ void ExpectAllSetBut(const M& message, const std::set<std::string>& left_out) {
 }
 
 TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
+  options_.loader_threads = 3;
+  Make();
   TaskStart task = Train(7, {0, 1});
   task.spec_json = "{}";
   task.deadline_at = now_ + absl::Seconds(60);
