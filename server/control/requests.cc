@@ -20,9 +20,9 @@ std::string TextOf(const Job& job, absl::Time deadline) {
 
 bool ControlCore::Impl::KnowsRequest(const Job& job) const {
   const RequestKey key(job.owner, job.request_id);
-  if (job.request_id.empty()) return false;
   const auto old = ended_.find(key);
-  return requests_.contains(key) || (old != ended_.end() && !deleted_.contains(old->second->id));
+  return !job.request_id.empty() &&
+         (requests_.contains(key) || (old != ended_.end() && !deleted_.contains(old->second->id)));
 }
 
 bool ControlCore::Impl::AnswerKnownRequest(const Submit& event) {
