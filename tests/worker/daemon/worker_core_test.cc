@@ -97,6 +97,7 @@ TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
   expected.row_share = 0.4;
   expected.batch = 64;
   expected.precision = "bf16";
+  expected.loader_threads = 3;
   expected.resume = "jobs/job-1/attempts/3/checkpoint-5.json";
   expected.stop_ms = 50'000;
   expected.remaining_ms = 59'850;
