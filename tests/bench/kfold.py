@@ -62,7 +62,7 @@ def ours(house, batch, options):
     seconds = time.time() - begin
     job = house.job(job["id"])
     assert job["state"] == "SUCCEEDED" and job["quality"] == "FULL", job
-    assert all(round(f["epochs_done"]) == options.epochs for f in job["folds"]), job["folds"]
+    assert all(round(f["progress"]["done"]) == options.epochs for f in job["folds"]), job["folds"]
     return seconds, job["predictions"]["path"]
 
 
