@@ -151,8 +151,8 @@ TrainingClient::Connection& TrainingClient::connection() {
     grpc::ChannelArguments arguments;
     // We have our own backoff; gRPC's would hide that traind is back.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-    // What that really is: how long a try to connect may take. A link of 400 ms there and back
-    // needs four times that with TLS.
+    // gRPC takes it as the time that a try to connect may last at least. With TLS a link of 400 ms
+    // there and back needs four times that.
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
     // $http_proxy is not meant for this connection.

@@ -147,7 +147,8 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
     TakeBack(live, task, fact);
     entry.pace.replan_wanted = true;
   } else if (!told && !before && fact.start_epoch + 1 <= task.epochs_done) {
-    // It could not read the one that it was given either; what it has saved since stays.
+    // It began before the checkpoint that it was given, which it could not read. What it has saved
+    // since stays.
     task.epochs_done = live.last_epoch = fact.start_epoch;
     entry.pace.replan_wanted = true;
   }

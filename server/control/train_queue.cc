@@ -71,7 +71,8 @@ ControlCore::Impl::WithinLimit ControlCore::Impl::WithinLimitOf(const QueueName&
 }
 
 bool ControlCore::Impl::IsHeldBack(const JobEntry& entry) const {
-  return entry.train_key && WithinLimitOf(QueueNameOf(entry)).may_start == 0;
+  return limits_.limits_slots() && entry.train_key &&
+         WithinLimitOf(QueueNameOf(entry)).may_start == 0;
 }
 
 std::vector<JobEntry*> ControlCore::Impl::HeldBack(TrainQueues::const_iterator first,

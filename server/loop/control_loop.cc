@@ -45,8 +45,7 @@ ControlLoop::ControlLoop(LoopOptions options, Store* store, const Clock* clock)
     : options_(std::move(options)),
       store_(store),
       clock_(clock),
-      anchor_(clock->WallNow() - absl::UnixEpoch() - clock->MonotonicNow()),
-      readers_(std::make_unique<PublishPool>(/*threads=*/1)) {}
+      anchor_(clock->WallNow() - absl::UnixEpoch() - clock->MonotonicNow()) {}
 
 ControlLoop::~ControlLoop() { Stop(); }
 
@@ -73,6 +72,7 @@ absl::Status ControlLoop::Load() {
     AddStanding(options_.state_dir, job.id, &adopted_);
     AddCheckpoints(options_.state_dir, job, &adopted_, &unread);
   }
+  if (!unread.empty() && !readers_) readers_ = std::make_unique<PublishPool>(/*threads=*/1);
   for (const UnreadCheckpoints& attempt : unread) {
     const auto read = [this, attempt] {
       if (auto found = ReadCheckpoints(options_.state_dir, attempt)) Post(*std::move(found));

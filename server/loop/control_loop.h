@@ -203,7 +203,7 @@ class ControlLoop {
   absl::Status fatal_ ABSL_GUARDED_BY(mutex_);
 
   std::unique_ptr<PublishPool> publishers_;
-  // Reads checkpoints, which may take minutes.
+  // Reads checkpoints, which may take minutes; null: none was to be read.
   std::unique_ptr<PublishPool> readers_;
   std::thread thread_;
 };

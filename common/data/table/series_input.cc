@@ -10,17 +10,7 @@
 namespace traind {
 namespace {
 
-constexpr double kTolerance = 1e-6;  // relative to the step
-
 int64_t MonthOf(const CalendarTime& time) { return int64_t{12} * time.year + time.month - 1; }
-
-// Months from one time to the next; 0 if these are not whole months.
-int64_t MonthsBetween(double from, double to) {
-  const CalendarTime a = CalendarOf(from), b = CalendarOf(to);
-  const bool same = a.day == b.day && a.hour == b.hour && a.minute == b.minute &&
-                    std::fmod(from, 60) == std::fmod(to, 60);
-  return same ? MonthOf(b) - MonthOf(a) : 0;
-}
 
 template <typename Between>
 double CommonStep(const Table& table, Between&& between) {
@@ -31,7 +21,7 @@ double CommonStep(const Table& table, Between&& between) {
     for (size_t row = begin + 1; row < end; ++row) {
       const double now = between(times[row - 1], times[row]);
       if (step == 0) step = now;
-      if (now <= 0 || std::fabs(now - step) > kTolerance * step) return 0;
+      if (now <= 0 || std::fabs(now - step) > kStepTolerance * step) return 0;
     }
     begin = end;
   }
@@ -39,6 +29,13 @@ double CommonStep(const Table& table, Between&& between) {
 }
 
 }  // namespace
+
+double MonthsBetween(double from, double to) {
+  const CalendarTime a = CalendarOf(from), b = CalendarOf(to);
+  const bool same = a.day == b.day && a.hour == b.hour && a.minute == b.minute &&
+                    std::fmod(from, 60) == std::fmod(to, 60);
+  return same ? static_cast<double>(MonthOf(b) - MonthOf(a)) : 0;
+}
 
 double TimeStep::After(double time, int64_t steps) const {
   if (unit == Unit::kAmount) return time + static_cast<double>(steps) * amount;
@@ -54,8 +51,7 @@ double TimeStep::After(double time, int64_t steps) const {
 TimeStep StepOf(const Table& table) {
   const double amount = CommonStep(table, [](double from, double to) { return to - from; });
   if (amount > 0) return {TimeStep::Unit::kAmount, amount};
-  const double months = CommonStep(
-      table, [](double from, double to) { return static_cast<double>(MonthsBetween(from, to)); });
+  const double months = CommonStep(table, MonthsBetween);
   // Not every month has the later days.
   constexpr int kLastCommonDay = 28;
   const auto times = table.Times();

@@ -23,6 +23,13 @@ struct TimeStep {
   double After(double time, int64_t steps) const;
 };
 
+// Steps that differ by less, relative to their size, are alike.
+inline constexpr double kStepTolerance = 1e-6;
+
+// Returns the months of the calendar from one time to the next, both in seconds since 1970; 0 if
+// they are not on the same day of the month and at the same time of it.
+double MonthsBetween(double from, double to);
+
 // Returns the step that all rows of all series keep; kNone if there is none.
 TimeStep StepOf(const Table& table);
 

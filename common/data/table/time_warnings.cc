@@ -11,25 +11,19 @@
 namespace traind {
 namespace {
 
-constexpr double kTolerance = 1e-6;  // relative to the step
+constexpr double kDay = 86'400;
 
-bool IsLastOfMonth(double time) {
-  constexpr double kDay = 86'400;
-  return CalendarOf(time + kDay).day == 1;
-}
+bool IsLastOfMonth(double time) { return CalendarOf(time + kDay).day == 1; }
 
-// Whole months from one time to the next; 0: something else.
-double MonthsBetween(double from, double to) {
-  const CalendarTime a = CalendarOf(from), b = CalendarOf(to);
-  const bool same_hour =
-      a.hour == b.hour && a.minute == b.minute && std::fmod(from, 60) == std::fmod(to, 60);
-  const bool same_day = a.day == b.day || (IsLastOfMonth(from) && IsLastOfMonth(to));
-  return same_hour && same_day ? 12 * (b.year - a.year) + b.month - a.month : 0;
+// As MonthsBetween; the last days of two months are whole months apart, too.
+double MonthsApart(double from, double to) {
+  const double shift = IsLastOfMonth(from) && IsLastOfMonth(to) ? kDay : 0;
+  return MonthsBetween(from + shift, to + shift);
 }
 
 bool IsStep(const TimeStep& step, double from, double to) {
-  if (step.unit == TimeStep::Unit::kMonths) return MonthsBetween(from, to) == step.amount;
-  return std::fabs(to - from - step.amount) <= kTolerance * step.amount;
+  if (step.unit == TimeStep::Unit::kMonths) return MonthsApart(from, to) == step.amount;
+  return std::fabs(to - from - step.amount) <= kStepTolerance * step.amount;
 }
 
 // Calls visit(from, to, row) for each row that has one before it in its series.
@@ -59,7 +53,7 @@ Common MostCommon(std::vector<double> steps) {
   std::sort(steps.begin(), steps.end());
   Common common;
   for (size_t begin = 0, end = 0; begin < steps.size(); begin = end) {
-    while (end < steps.size() && steps[end] - steps[begin] <= kTolerance * steps[begin]) ++end;
+    while (end < steps.size() && steps[end] - steps[begin] <= kStepTolerance * steps[begin]) ++end;
     if (end - begin > common.count) common = {steps[begin], end - begin};
   }
   return common;
@@ -79,7 +73,7 @@ std::string StepText(const TimeStep& step, bool dates) {
     double seconds;
     absl::string_view name;
   };
-  for (const Unit& unit : {Unit{86'400, "day"}, Unit{3'600, "hour"}, Unit{60, "minute"}}) {
+  for (const Unit& unit : {Unit{kDay, "day"}, Unit{3'600, "hour"}, Unit{60, "minute"}}) {
     if (std::fmod(step.amount, unit.seconds) == 0) {
       return Amount(step.amount / unit.seconds, unit.name);
     }
@@ -98,7 +92,7 @@ TimeStep UsualStep(const OrderedTimes& rows) {
   Common month;
   if (rows.dates && amount.count < steps.size()) {
     ForEachStep(rows, [&](double from, double to, size_t) {
-      const double between = MonthsBetween(from, to);
+      const double between = MonthsApart(from, to);
       if (between > 0) months.push_back(between);
     });
     month = MostCommon(months);
@@ -129,7 +123,7 @@ void WarnOfSteps(const OrderedTimes& rows, const TimeStep& usual, absl::string_v
                                     usual_file == rows.file ? "" : absl::StrCat(" in ", usual_file),
                                     ", first that to row ", rows.rows[first] + 1, kMeaning));
   } else if (usual.unit == TimeStep::Unit::kNone && usual_file == rows.file && steps > 1 &&
-             longest - shortest > kTolerance * longest) {
+             longest - shortest > kStepTolerance * longest) {
     const auto text = [&](double amount) {
       return StepText({TimeStep::Unit::kAmount, amount}, rows.dates);
     };
