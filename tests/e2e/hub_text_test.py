@@ -73,17 +73,18 @@ def _():
 
 
 @case("A BERT, a DistilBERT and a ModernBERT go on from their checkpoints after a kill, and end FULL",
-      limit_s=120)
+      limit_s=240)
 def _():
     with House(slots=1) as house:
         house_with(house, "bert", "distilbert", "modernbert", rows=120)
         for family in ("bert", "distilbert", "modernbert"):
-            spec = spec_of(family, epochs=80)
+            # Enough time for all epochs where others use the cores, too.
+            spec = {**spec_of(family, epochs=50), "budget": {"time": "150s"}}
             spec["train"]["checkpoint_every"] = "100ms"
             job = house.submit(spec)
             house.until_saved(job["id"])
             house.kill_running("trainrank")
-            done = house.wait(job["id"])
+            done = house.wait(job["id"], limit_s=150)
             assert (done["state"], done["quality"]) == ("SUCCEEDED", "FULL"), done
             assert any(a["end_reason"] == "RANK_DIED" for a in done["attempts"]), done["attempts"]
             house.check_resumed(done)
