@@ -243,6 +243,21 @@ absl::StatusOr<v1::UploadReply> TrainingClient::Upload(const v1::UploadRequest& 
   return Call<v1::UploadRequest, v1::UploadReply>(&Stub::Upload, request);
 }
 
+absl::StatusOr<v1::UploadReply> TrainingClient::UploadParts(
+    absl::Duration limit, const std::function<bool(v1::UploadRequest&)>& next) {
+  grpc::ClientContext context;
+  context.set_deadline(GrpcDeadline(limit));
+  v1::UploadReply reply;
+  const auto writer = connection().stub().UploadParts(&context, &reply);
+  v1::UploadRequest part;
+  bool open = true;  // traind has not ended the call
+  while (open && next(part)) open = writer->Write(part);
+  if (open) writer->WritesDone();
+  const grpc::Status status = writer->Finish();
+  if (!status.ok()) return Named(FromGrpcWithDetails(status));
+  return reply;
+}
+
 absl::StatusOr<v1::SubmitBatchReply> TrainingClient::SubmitBatch(
     const v1::SubmitBatchRequest& request) {
   return Call<v1::SubmitBatchRequest, v1::SubmitBatchReply>(&Stub::SubmitBatch, request);

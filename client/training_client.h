@@ -57,6 +57,10 @@ class TrainingClient {
   absl::StatusOr<v1::SubmitBatchReply> SubmitBatch(const v1::SubmitBatchRequest& request);
   // Sends a part of a file. A part that is repeated does no harm.
   absl::StatusOr<v1::UploadReply> Upload(const v1::UploadRequest& request);
+  // Sends parts of one file that follow each other, in one attempt. next: sets the content of the
+  // next part, and for the first one all fields; false: no more for now. limit: for the whole call.
+  absl::StatusOr<v1::UploadReply> UploadParts(
+      absl::Duration limit, const std::function<bool(v1::UploadRequest&)>& next);
   absl::StatusOr<v1::SubmitReply> Predict(const v1::PredictRequest& request);
   absl::StatusOr<v1::PredictRowsReply> PredictRows(const v1::PredictRowsRequest& request);
   absl::StatusOr<v1::PlanReply> Plan(const v1::PlanRequest& request);

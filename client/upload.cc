@@ -24,7 +24,11 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr size_t kPartBytes = 2 << 20;
+// What has come of a part when a connection breaks is lost: so small that a slow link gets on.
+constexpr size_t kPartBytes = 128 << 10;
+// A call sends for so long, and may take so much longer: a dead connection is found out in time.
+constexpr absl::Duration kSends = absl::Seconds(20), kEnds = absl::Seconds(30);
+constexpr int kMostIdle = 5;
 constexpr size_t kMostName = 128;
 
 // A name that traind takes, with the same ending.
@@ -109,6 +113,66 @@ std::string WhyNot(const v1::JobSpec& spec) {
   return "";
 }
 
+// A file on its way.
+struct Outgoing {
+  std::string field, path;
+  std::string name;  // as it is shown
+  int fd;
+  v1::UploadRequest about;  // without a part
+};
+
+// Sends parts from an offset on, in one call, which may end before the file does. Aborted and
+// errors of the connection: what came is there, and another call goes on behind it.
+absl::Status SendFrom(int64_t offset, const Outgoing& file, TrainingClient& client,
+                      Environment& environment) {
+  const absl::Time end = environment.clock.WallNow() + kSends;
+  const int64_t size = file.about.size_bytes();
+  int64_t next = offset;
+  absl::Status read;
+  const auto reply = client.UploadParts(kSends + kEnds, [&](v1::UploadRequest& part) {
+    if (next > offset && (next == size || environment.clock.WallNow() >= end)) return false;
+    if (next == offset) {
+      part = file.about;
+      part.set_offset(offset);
+    } else {
+      part.Clear();
+    }
+    const auto most = static_cast<size_t>(std::min<int64_t>(kPartBytes, size - next));
+    auto content = ReadPart(file.fd, next, most);
+    if (content.ok() && content->size() < most) {
+      content = Wrong(file.field, file.path, "has become shorter while it was sent");
+    }
+    read = content.status();
+    if (!read.ok()) return false;
+    Show(absl::StrFormat("%s: %s of %s", file.name, Megabytes(next), Megabytes(size)), environment);
+    next += static_cast<int64_t>(content->size());
+    part.set_content(*std::move(content));
+    return true;
+  });
+  return read.ok() ? reply.status() : read;
+}
+
+bool MayGoOn(const absl::Status& status) {
+  return status.ok() || absl::IsAborted(status) || IsConnectionLoss(status);
+}
+
+// Sends what traind lacks of a file.
+absl::StatusOr<v1::UploadReply> SendRest(v1::UploadReply there, const Outgoing& file,
+                                         TrainingClient& client, Environment& environment) {
+  int idle = 0;  // calls in a row by which nothing came
+  while (!there.present()) {
+    const int64_t offset = there.offset();
+    const absl::Status sent = SendFrom(offset, file, client, environment);
+    if (!MayGoOn(sent)) return sent;
+    ASSIGN_OR_RETURN(there, client.Upload(file.about));
+    idle = there.present() || there.offset() > offset ? 0 : idle + 1;
+    if (idle == kMostIdle) {
+      return sent.ok() ? absl::UnavailableError("traind takes no more of " + file.name) : sent;
+    }
+  }
+  return there;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> UploadFile(const std::string& field, const std::string& path,
@@ -117,34 +181,21 @@ absl::StatusOr<std::string> UploadFile(const std::string& field, const std::stri
   const absl::Cleanup closer = [fd] { close(fd); };
   const absl::Time begin = environment.clock.WallNow();
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(absl::StrCat("/proc/self/fd/", fd)));
-  v1::UploadRequest request;
-  request.set_sha256(digest.sha256);
-  request.set_name(NameOf(path));
-  request.set_size_bytes(digest.bytes);
-  const std::string name = Printable(path.substr(path.rfind('/') + 1), 200);
-  int64_t sent = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const v1::UploadReply reply, client.Upload(request));
-    if (reply.present()) {
-      Show("", environment);
-      environment.err << name << ": "
-                      << (sent == 0 ? std::string("there already")
-                                    : absl::StrFormat("%s sent in %.1f s", Megabytes(sent),
-                                                      absl::ToDoubleSeconds(
-                                                          environment.clock.WallNow() - begin)))
-                      << "\n";
-      return reply.path();
-    }
-    const auto most = static_cast<size_t>(
-        std::min<int64_t>(kPartBytes, std::max<int64_t>(0, digest.bytes - reply.offset())));
-    ASSIGN_OR_RETURN(std::string part, ReadPart(fd, reply.offset(), most));
-    if (part.empty()) return Wrong(field, path, "has become shorter while it was sent");
-    Show(absl::StrFormat("%s: %s of %s", name, Megabytes(reply.offset()), Megabytes(digest.bytes)),
-         environment);
-    sent += static_cast<int64_t>(part.size());
-    request.set_offset(reply.offset());
-    request.set_content(std::move(part));
-  }
+  Outgoing file = {field, path, Printable(path.substr(path.rfind('/') + 1), 200), fd, {}};
+  file.about.set_sha256(digest.sha256);
+  file.about.set_name(NameOf(path));
+  file.about.set_size_bytes(digest.bytes);
+  ASSIGN_OR_RETURN(const v1::UploadReply there, client.Upload(file.about));
+  ASSIGN_OR_RETURN(const v1::UploadReply whole, SendRest(there, file, client, environment));
+  Show("", environment);
+  environment.err << file.name << ": "
+                  << (there.present()
+                          ? std::string("there already")
+                          : absl::StrFormat(
+                                "%s sent in %.1f s", Megabytes(digest.bytes - there.offset()),
+                                absl::ToDoubleSeconds(environment.clock.WallNow() - begin)))
+                  << "\n";
+  return whole.path();
 }
 
 absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environment& environment) {

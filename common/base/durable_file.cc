@@ -1,20 +1,18 @@
 #include "common/base/durable_file.h"
 
 #include <absl/cleanup/cleanup.h>
-#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/write_all.h"
 
@@ -41,25 +39,6 @@ absl::StatusOr<int> CreateBeside(const std::string& path, std::string& name) {
   }
   return absl::InternalError(absl::StrCat("cannot create ", path, ": no free temporary name"));
 }
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-  }
-  void Add(absl::string_view bytes) {
-    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
-  }
-  std::string Hex() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int size = 0;
-    EVP_DigestFinal_ex(context_.get(), digest, &size);
-    return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
 
 // Calls take(block) for each block of the file, in order.
 template <typename Take>
@@ -219,14 +198,6 @@ absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
   }));
   digest.sha256 = sha256.Hex();
   return digest;
-}
-
-std::string Sha256Hex(absl::string_view bytes) { return Sha256Hex(absl::MakeConstSpan(&bytes, 1)); }
-
-std::string Sha256Hex(absl::Span<const absl::string_view> parts) {
-  Sha256 sha256;
-  for (const absl::string_view part : parts) sha256.Add(part);
-  return sha256.Hex();
 }
 
 }  // namespace traind

@@ -4,7 +4,7 @@
 
 namespace traind {
 
-inline constexpr char kEngineVersion[] = "3";
+inline constexpr char kEngineVersion[] = "4";
 
 // The version of the daemons.
 inline constexpr char kTraindVersion[] = "0.1.0";

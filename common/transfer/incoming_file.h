@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/base/durable_file.h"
+#include "common/base/sha256.h"
 
 namespace traind {
 
@@ -40,17 +41,22 @@ class IncomingFile {
   void Discard();
 
  private:
-  IncomingFile(std::string path, std::string temporary, FileDigest expected, int fd, int64_t offset)
+  IncomingFile(std::string path, std::string temporary, FileDigest expected, int fd)
       : path_(std::move(path)),
         temporary_(std::move(temporary)),
         expected_(std::move(expected)),
-        fd_(fd),
-        offset_(offset) {}
+        fd_(fd) {}
+
+  // Of what is there.
+  absl::StatusOr<FileDigest> Digest();
 
   const std::string path_, temporary_;
   const FileDigest expected_;
   const int fd_;
-  int64_t offset_;
+  int64_t offset_ = 0;
+  // Of the file's first bytes, those that came through this object from 0 on.
+  Sha256 sha256_;
+  int64_t digested_ = 0;
 };
 
 }  // namespace traind

@@ -48,6 +48,7 @@ constexpr Entry kNeeds[] = {
     {"/traind.v1.TrainingService/SubmitBatch", kUser},
     {"/traind.v1.TrainingService/Plan", kUser},
     {"/traind.v1.TrainingService/Upload", kUserPart},
+    {"/traind.v1.TrainingService/UploadParts", kUser},
     {"/traind.v1.TrainingService/FinishJob", kUser},
     {"/traind.v1.TrainingService/PauseJob", kUser},
     {"/traind.v1.TrainingService/ResumeJob", kUser},

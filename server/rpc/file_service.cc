@@ -178,29 +178,10 @@ absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
   }
   if (reply.present()) return absl::OkStatus();
   const auto file = IncomingFile::Open(path, {request.sha256(), request.size_bytes()});
-  if (absl::IsUnavailable(file.status())) EndStalled(request.path());
+  if (absl::IsUnavailable(file.status())) receivers_.EndStalled(request.path());
   RETURN_IF_ERROR(file.status());
   reply.set_offset((*file)->offset());
   return absl::OkStatus();
-}
-
-void GrpcFileService::EndStalled(const std::string& path) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = receivers_.find(path);
-  if (found == receivers_.end()) return;
-  if (SystemClock().MonotonicNow() - found->second.part_at >= stall_) {
-    found->second.context->TryCancel();
-  }
-}
-
-void GrpcFileService::NotePart(const std::string& path, grpc::ServerContext* context) {
-  absl::MutexLock lock(&mutex_);
-  receivers_[path] = {context, SystemClock().MonotonicNow()};
-}
-
-void GrpcFileService::ForgetReceiver(const std::string& path) {
-  absl::MutexLock lock(&mutex_);
-  receivers_.erase(path);
 }
 
 grpc::Status GrpcFileService::OfferFile(grpc::ServerContext*, const v1::OfferFileRequest* request,
@@ -221,10 +202,10 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
         absl::StrCat(named.path(), ": ", file->offset(), " bytes are there, not ", part.offset()));
   }
   // Nobody else has the path here, because the file is locked.
-  const absl::Cleanup forget = [&] { ForgetReceiver(named.path()); };
+  const absl::Cleanup forget = [&] { receivers_.Forget(named.path()); };
   absl::Status received;
   do {
-    NotePart(named.path(), context);
+    receivers_.NotePart(named.path(), [context] { context->TryCancel(); });
     received = file->Append(part.content());
   } while (received.ok() && requests.Read(&part));
   // The Job may have ended, and its folder may be gone, meanwhile. Then nobody sends the rest.

@@ -1,18 +1,16 @@
 // Files for Workers whose state folder is not traind's: proto/file_service.proto.
 #pragma once
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "proto/file_service.grpc.pb.h"
 #include "server/domain/job.h"
+#include "server/rpc/receivers.h"
 
 namespace traind {
 
@@ -23,10 +21,9 @@ class GrpcFileService final : public v1::FileService::Service {
   // Returns the Job, or null if it is unknown or over.
   using FindJob = std::function<std::shared_ptr<const Job>(const std::string& id)>;
 
-  // stall: a Worker that offers a file again takes it over from a call that got nothing for so
-  // long, such as one whose connection is dead.
-  GrpcFileService(std::string state_dir, FindJob find_job, absl::Duration stall = absl::Seconds(10))
-      : state_dir_(std::move(state_dir)), find_job_(std::move(find_job)), stall_(stall) {}
+  // stall: of Receivers.
+  GrpcFileService(std::string state_dir, FindJob find_job, absl::Duration stall = Receivers::kStall)
+      : state_dir_(std::move(state_dir)), find_job_(std::move(find_job)), receivers_(stall) {}
   // The files of Jobs lie in the artifacts' folder, and the state folder has links to it. A Worker
   // may have either.
   GrpcFileService(std::string artifacts, FindJob find_job, std::string state_dir)
@@ -59,27 +56,15 @@ class GrpcFileService final : public v1::FileService::Service {
   absl::StatusOr<std::string> DataPath(const std::string& job, const std::string& field) const;
   absl::Status SendFile(const v1::GetFileRequest& request,
                         grpc::ServerWriter<v1::FilePart>& parts) const;
-  absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply);
   absl::Status ReceiveFile(grpc::ServerContext* context,
-                           grpc::ServerReader<v1::PutFileRequest>& requests)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the call that receives this path if it has stalled.
-  void EndStalled(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
-  void NotePart(const std::string& path, grpc::ServerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
-  void ForgetReceiver(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
+                           grpc::ServerReader<v1::PutFileRequest>& requests);
   std::string InState(const std::string& path) const { return state_dir_ + "/" + path; }
 
   const std::string state_dir_;
   std::string linked_from_;  // empty: no other folder
   const FindJob find_job_;
-  const absl::Duration stall_;
-  struct Receiver {
-    grpc::ServerContext* context = nullptr;
-    absl::Duration part_at;  // on the monotonic clock
-  };
-  absl::Mutex mutex_;
-  std::map<std::string, Receiver> receivers_ ABSL_GUARDED_BY(mutex_);  // by path
+  Receivers receivers_;
 };
 
 }  // namespace traind

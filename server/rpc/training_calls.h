@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/base/timed_wait.h"
+#include "common/transfer/incoming_file.h"
 #include "proto/training_service.pb.h"
 #include "server/access/caller.h"
 #include "server/access/submit_rate.h"
@@ -26,6 +27,7 @@
 #include "server/rpc/artifact_reader.h"
 #include "server/rpc/checked_specs.h"
 #include "server/rpc/job_memo.h"
+#include "server/rpc/receivers.h"
 #include "server/store/store.h"
 
 namespace traind {
@@ -44,6 +46,12 @@ template <typename Reply>
 struct ReplySink {
   std::function<bool(const Reply&)> write;  // false: nobody takes more
   std::function<bool()> cancelled;
+};
+
+// Gives the parts of a file, on the call's thread.
+struct UploadSource {
+  std::function<bool(v1::UploadRequest*)> next;  // false: no more come
+  std::function<void()> end;                     // ends the call, from any thread
 };
 
 struct CallLimits {
@@ -99,6 +107,7 @@ class TrainingCalls {
                            v1::PredictRowsReply* reply);
   absl::Status Plan(const Caller& caller, const v1::PlanRequest& request, v1::PlanReply* reply);
   absl::Status Upload(const v1::UploadRequest& request, v1::UploadReply* reply);
+  absl::Status UploadParts(const UploadSource& source, v1::UploadReply* reply);
   absl::Status GetJob(const v1::GetJobRequest& request, v1::Job* reply);
   absl::Status ListJobs(const v1::ListJobsRequest& request, v1::ListJobsReply* reply);
   absl::Status WatchJob(const v1::WatchJobRequest& request, const ReplySink<v1::Job>& replies);
@@ -121,6 +130,9 @@ class TrainingCalls {
   void UpdateWorker(const v1::UpdateWorkerRequest& request, v1::WorkerInfo* reply, Done done);
 
  private:
+  // Looks for the whole file, else opens it to take parts.
+  absl::StatusOr<std::unique_ptr<IncomingFile>> OpenUpload(const v1::UploadRequest& request,
+                                                           v1::UploadReply* reply);
   void PauseWatch(const std::string& id) const;
   // Sends pages of a Job's record until its end, or until the Job is over and all is sent.
   // add_page(id, after_sequence, reply): adds what is stored; returns how much.
@@ -236,6 +248,7 @@ class TrainingCalls {
   GrpcWorkerGateway* const workers_;
   Collector* const collector_;
   SubmitRate submit_rate_;
+  Receivers uploads_;
   JobMemo memo_;
   absl::Mutex serving_;
   // Jobs that serve, by the Job whose models they hold; some may be over.

@@ -19,18 +19,24 @@ absl::Status ManyStreams(int most, absl::string_view whose) {
                                                    " are open; end some, or ask with GetJob"));
 }
 
-// The call's thread alone uses the sink.
-template <typename Reply>
-ReplySink<Reply> SinkOf(grpc::ServerContext* context, const CallChecks& checks,
-                        grpc::ServerWriter<Reply>* writer) {
-  auto admitted = [context, checks, at = SystemClock().MonotonicNow()]() mutable {
+// Whether the caller of a stream still counts; looked up now and then.
+std::function<bool()> Admitted(grpc::ServerContext* context, const CallChecks& checks) {
+  return [context, checks, at = SystemClock().MonotonicNow()]() mutable {
     const absl::Duration now = SystemClock().MonotonicNow();
     if (now < at + kRecheckStreams) return true;
     at = now;
     return CallerOf(*context, checks).ok();
   };
+}
+
+// The call's thread alone uses the sink.
+template <typename Reply>
+ReplySink<Reply> SinkOf(grpc::ServerContext* context, const CallChecks& checks,
+                        grpc::ServerWriter<Reply>* writer) {
   return {[writer](const Reply& reply) { return writer->Write(reply); },
-          [context, admitted]() mutable { return context->IsCancelled() || !admitted(); }};
+          [context, admitted = Admitted(context, checks)] {
+            return context->IsCancelled() || !admitted();
+          }};
 }
 
 }  // namespace
@@ -254,6 +260,20 @@ grpc::Status TrainingService::Upload(grpc::ServerContext* context, const v1::Upl
                                      v1::UploadReply* reply) {
   return Count("Upload", context, *request, *reply,
                [&](const Caller&) { return calls_->Upload(*request, reply); });
+}
+
+grpc::Status TrainingService::UploadParts(grpc::ServerContext* context,
+                                          grpc::ServerReader<v1::UploadRequest>* parts,
+                                          v1::UploadReply* reply) {
+  const OpenStream open(*this, *context);
+  if (!open.status().ok()) return ToGrpcWithDetails(open.status());
+  const UploadSource source = {
+      [parts, admitted = Admitted(context, {checks_.gate, nullptr})](v1::UploadRequest* part) {
+        return admitted() && parts->Read(part);
+      },
+      [context] { context->TryCancel(); }};
+  return Count("UploadParts", context, v1::UploadRequest(), *reply,
+               [&](const Caller&) { return calls_->UploadParts(source, reply); });
 }
 
 grpc::Status TrainingService::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,

@@ -81,6 +81,9 @@ class TrainingService final
                     v1::PlanReply* reply) override;
   grpc::Status Upload(grpc::ServerContext* context, const v1::UploadRequest* request,
                       v1::UploadReply* reply) override;
+  grpc::Status UploadParts(grpc::ServerContext* context,
+                           grpc::ServerReader<v1::UploadRequest>* parts,
+                           v1::UploadReply* reply) override;
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                       v1::Job* reply) override;
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,

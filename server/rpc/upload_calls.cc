@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <absl/cleanup/cleanup.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "common/base/job_layout.h"
@@ -23,6 +26,12 @@ constexpr size_t kMostContent = 3 << 20;
 constexpr size_t kDigestLetters = 64;
 // Stays free besides the files, for the database.
 constexpr int64_t kSpareBytes = int64_t{256} << 20;
+
+absl::Status CheckContent(const v1::UploadRequest& request) {
+  if (request.content().size() <= kMostContent) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("content: more than ", kMostContent, " bytes; send the file in parts"));
+}
 
 absl::Status Check(const v1::UploadRequest& request) {
   const std::string& name = request.name();
@@ -42,11 +51,7 @@ absl::Status Check(const v1::UploadRequest& request) {
   }
   if (request.size_bytes() < 0) return absl::InvalidArgumentError("size_bytes: less than 0");
   if (request.offset() < 0) return absl::InvalidArgumentError("offset: less than 0");
-  if (request.content().size() > kMostContent) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("content: more than ", kMostContent, " bytes; send the file in parts"));
-  }
-  return absl::OkStatus();
+  return CheckContent(request);
 }
 
 absl::Status CheckRoom(const std::string& folder, int64_t bytes) {
@@ -62,7 +67,8 @@ absl::Status CheckRoom(const std::string& folder, int64_t bytes) {
 
 }  // namespace
 
-absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadReply* reply) {
+absl::StatusOr<std::unique_ptr<IncomingFile>> TrainingCalls::OpenUpload(
+    const v1::UploadRequest& request, v1::UploadReply* reply) {
   RETURN_IF_ERROR(Check(request));
   // With --artifacts the folder is a link; the path without it is the same on other machines.
   std::error_code no_folder;
@@ -79,14 +85,46 @@ absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadR
     (void)utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
     reply->set_present(true);
     reply->set_offset(request.size_bytes());
-    return absl::OkStatus();
+    return nullptr;
   }
-  ASSIGN_OR_RETURN(const auto file,
-                   IncomingFile::Open(path, {request.sha256(), request.size_bytes()}));
-  RETURN_IF_ERROR(CheckRoom(root, request.size_bytes() - file->offset()));
+  auto file = IncomingFile::Open(path, {request.sha256(), request.size_bytes()});
+  if (absl::IsUnavailable(file.status())) uploads_.EndStalled(path);
+  RETURN_IF_ERROR(file.status());
+  reply->set_offset((*file)->offset());
+  RETURN_IF_ERROR(CheckRoom(root, request.size_bytes() - (*file)->offset()));
+  return file;
+}
+
+absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadReply* reply) {
+  ASSIGN_OR_RETURN(const auto file, OpenUpload(request, reply));
+  if (file == nullptr) return absl::OkStatus();
   if (request.offset() == file->offset()) RETURN_IF_ERROR(file->Append(request.content()));
   reply->set_offset(file->offset());
   if (file->offset() < request.size_bytes()) return absl::OkStatus();
+  RETURN_IF_ERROR(file->Commit());
+  reply->set_present(true);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingCalls::UploadParts(const UploadSource& source, v1::UploadReply* reply) {
+  v1::UploadRequest part;
+  if (!source.next(&part)) return absl::CancelledError("no file was named");
+  const int64_t bytes = part.size_bytes();
+  ASSIGN_OR_RETURN(const auto file, OpenUpload(part, reply));
+  if (file == nullptr) return absl::OkStatus();
+  if (part.offset() != file->offset()) {
+    return absl::AbortedError(
+        absl::StrCat(file->offset(), " bytes are there, not ", part.offset()));
+  }
+  // Nobody else has the path here, because the file is locked.
+  const absl::Cleanup forget = [&] { uploads_.Forget(reply->path()); };
+  do {
+    uploads_.NotePart(reply->path(), source.end);
+    RETURN_IF_ERROR(CheckContent(part));
+    RETURN_IF_ERROR(file->Append(part.content()));
+    reply->set_offset(file->offset());
+  } while (file->offset() < bytes && source.next(&part));
+  if (file->offset() < bytes) return absl::OkStatus();
   RETURN_IF_ERROR(file->Commit());
   reply->set_present(true);
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 """Networks that are slow and narrow and break at any moment, between a Worker, traind and trainctl: a proxy makes them."""
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -14,6 +15,12 @@ from tests.e2e.harness import House, moment
 LATENCY_S = 0.2
 BYTES_PER_S = 64000
 SLICE_BYTES = 1400
+SENT = """api: v1
+task: {type: classification, metric: accuracy}
+data: {train: train.csv, test: test.csv, target: kind}
+model: {mlp: {hidden: [8]}}
+budget: {time: 60s}
+"""
 
 
 class Link:
@@ -160,6 +167,27 @@ def _():
             print(link, flush=True)
             assert told.returncode == 0, told
             assert link.connections == 1, str(link)
+
+
+@case("A file of 600 kB arrives over a link of 64 kB/s that breaks every few seconds")
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        text = "a,b,kind\n" + "".join(f"{i},{i * i},{'xy'[i % 2]}\n" for i in range(40000))
+        spec = os.path.join(house.root, "desk", "job.yaml")
+        os.mkdir(os.path.dirname(spec))
+        for name, content in (("train.csv", text), ("test.csv", "a,b\n1,2\n"), ("job.yaml", SENT)):
+            with open(os.path.join(os.path.dirname(spec), name), "w", encoding="utf-8") as f:
+                f.write(content)
+        with Link(house.server, "upload", (3, 6)) as link:
+            told = house.cli("plan", "-f", spec, "--upload", server=link.address)
+            print(link, told.stderr, flush=True)
+            assert told.returncode == 0, told
+            assert link.resets >= 1, str(link)
+            assert link.bytes < 2.5 * len(text), f"what came was sent again: {link}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        with open(os.path.join(house.state, "uploads", digest, "train.csv"), encoding="utf-8") as f:
+            assert f.read() == text
 
 
 @case("Over a link of 200 ms and 64 kB/s that breaks every few seconds, Jobs are answered in time and nothing is done twice",

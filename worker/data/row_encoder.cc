@@ -38,6 +38,19 @@ Moments MomentsOf(absl::Span<const float> values, absl::Span<const int32_t> rows
   return moments;
 }
 
+// The fourth standardised moment.
+double KurtosisOf(absl::Span<const float> values, absl::Span<const int32_t> rows,
+                  const Moments& moments) {
+  double sum = 0;
+  for (const int32_t row : rows) {
+    const float value = values[static_cast<size_t>(row)];
+    if (!std::isfinite(value)) continue;
+    const double deviations = (value - moments.mean) / moments.deviation;
+    sum += deviations * deviations * deviations * deviations;
+  }
+  return sum / static_cast<double>(moments.present);
+}
+
 // Below this threshold a column is a constant with rounding noise.
 bool IsConstant(const Moments& moments) {
   return !(moments.deviation > 1e-7 * std::max(1e-30, std::fabs(moments.mean)));
@@ -57,10 +70,10 @@ constexpr int64_t kBlockRows = 256;
 
 RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
                            absl::Span<const int32_t> training_rows, const SampleShape& shape,
-                           TargetForm form, InputWidths widths, OutlierForm outliers) {
+                           TargetForm form, InputWidths widths, OutlierForm heavy_tails) {
   RowEncoder encoder;
   encoder.widths_ = widths;
-  encoder.outliers_ = outliers;
+  encoder.heavy_tails_ = heavy_tails;
   encoder.table_ = std::move(table);
   encoder.shape_ = shape;
   const TableSchema& schema = encoder.table_->schema();
@@ -91,7 +104,6 @@ RowEncoder::RowEncoder(State state, std::shared_ptr<const Table> table)
       categorical_(std::move(state.categorical)),
       cardinalities_(std::move(state.cardinalities)),
       shape_(state.shape),
-      outliers_(state.outliers),
       targets_(std::move(state.targets)),
       target_mean_(std::move(state.target_mean)),
       target_scale_(std::move(state.target_scale)) {
@@ -100,19 +112,23 @@ RowEncoder::RowEncoder(State state, std::shared_ptr<const Table> table)
 }
 
 RowEncoder::State RowEncoder::state() const {
-  State state = {numeric_,      categorical_, cardinalities_, shape_, target_mean_,
-                 target_scale_, {},           outliers_};
+  State state = {numeric_, categorical_, cardinalities_, shape_, target_mean_, target_scale_, {}};
   if (past_at_ >= 0) state.targets = targets_;
   return state;
 }
 
 void RowEncoder::FitNumeric(int feature, absl::Span<const int32_t> rows) {
-  const Moments moments = MomentsOf(table_->Numeric(feature, Split::kTrain), rows);
+  const auto values = table_->Numeric(feature, Split::kTrain);
+  const Moments moments = MomentsOf(values, rows);
   Numeric column;
   column.feature = feature;
   column.mean = static_cast<float>(moments.mean);
   column.inverse_scale = IsConstant(moments) ? 0.0f : static_cast<float>(1.0 / moments.deviation);
   const int64_t missing = static_cast<int64_t>(rows.size()) - moments.present;
+  if (heavy_tails_ != OutlierForm::kClamp && !IsConstant(moments) &&
+      KurtosisOf(values, rows, moments) > kHeavyTails) {
+    column.outliers = heavy_tails_;
+  }
   column.indicator = widths_ == InputWidths::kFold && missing > 0 && moments.present > 0;
   numeric_width_ += column.indicator ? 2 : 1;
   numeric_.push_back(column);
@@ -309,7 +325,7 @@ void RowEncoder::EncodeNumeric(const FeatureRows& rows, int64_t begin, int64_t e
       const float value = values[row];
       const bool missing = !std::isfinite(value);
       const float deviations = (value - column.mean) * column.inverse_scale;
-      *cell = missing || column.inverse_scale == 0 ? 0.0f : Clipped(deviations, outliers_);
+      *cell = missing || column.inverse_scale == 0 ? 0.0f : Clipped(deviations, column.outliers);
       if (column.indicator) cell[1] = missing ? 1.0f : 0.0f;
     }
     if (column.indicator) ++out;

@@ -25,6 +25,8 @@ inline constexpr int32_t kFirstSeenCode = 2;
 inline constexpr float kMaxDeviations = 10;
 // OutlierForm::kSmooth: the standard deviations that no value reaches.
 inline constexpr float kSmoothDeviations = 3;
+// The kurtosis from which a column has heavy tails; that of a normal distribution is 3.
+inline constexpr double kHeavyTails = 4;
 
 struct EncodedRows {
   int64_t rows = 0;
@@ -53,11 +55,12 @@ enum class InputWidths {
   kTable,
 };
 
-// What becomes of standardised numbers far from the mean.
+// What becomes of a column's standardised numbers far from the mean.
 enum class OutlierForm {
   kClamp,
   // x / sqrt(1 + (x / 3)^2): the smooth clipping of RealMLP (Holzmueller et al. 2024). Values near
-  // the mean hardly change, and those far from it keep their order.
+  // the mean hardly change, and those far from it keep their order. It bends products and
+  // thresholds of values beyond one deviation, so it is for columns with heavy tails.
   kSmooth,
 };
 
@@ -77,11 +80,12 @@ struct FeatureRows {
 class RowEncoder {
  public:
   // If the horizon of `shape` is at least 1, each target's own past is an input: a number, and
-  // a 0/1 indicator of missing values.
+  // a 0/1 indicator of missing values. heavy_tails: of the columns that have them in the training
+  // rows; the others are clamped.
   static RowEncoder Fit(std::shared_ptr<const Table> table, absl::Span<const int32_t> training_rows,
                         const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto,
                         InputWidths widths = InputWidths::kFold,
-                        OutlierForm outliers = OutlierForm::kClamp);
+                        OutlierForm heavy_tails = OutlierForm::kClamp);
 
   // The result of fitting.
   struct Numeric {
@@ -89,6 +93,7 @@ class RowEncoder {
     float mean = 0;
     float inverse_scale = 0;
     bool indicator = false;
+    OutlierForm outliers = OutlierForm::kClamp;
   };
   struct Categorical {
     int feature = 0;
@@ -105,8 +110,7 @@ class RowEncoder {
     std::vector<int64_t> cardinalities;  // [categorical]
     SampleShape shape;
     std::vector<double> target_mean, target_scale;
-    std::vector<Target> targets;                 // regression with a horizon of 1 or more
-    OutlierForm outliers = OutlierForm::kClamp;  // of features; targets' past is clamped
+    std::vector<Target> targets;  // regression with a horizon of 1 or more; their past is clamped
   };
   State state() const;
   // An encoder with the same state. table: later rows with the same features; null: only rows that
@@ -165,7 +169,7 @@ class RowEncoder {
   int64_t numeric_width_ = 0;
   SampleShape shape_;
   InputWidths widths_ = InputWidths::kFold;
-  OutlierForm outliers_ = OutlierForm::kClamp;
+  OutlierForm heavy_tails_ = OutlierForm::kClamp;
   // The first of the two columns of each target's past; -1: the past is no input.
   int64_t past_at_ = -1;
   std::vector<Target> targets_;  // regression

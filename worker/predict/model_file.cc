@@ -22,13 +22,18 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Format 1 lacks what forecasts of later rows need. In format 2 all numbers are clamped.
-constexpr int kFormat = 3;
+// Format 1 lacks what forecasts of later rows need. In format 2 all numbers are clamped, and in
+// format 3 all columns are clipped in one way.
+constexpr int kFormat = 4;
 constexpr char kSmooth[] = "smooth", kClamp[] = "clamp";
 constexpr char kBodyName[] = "model";
 
 std::string PathOf(const std::string& state_dir, const std::string& dir) {
   return absl::StrCat(state_dir, "/", dir, "/", kModelFile);
+}
+
+const char* OutlierName(OutlierForm form) {
+  return form == OutlierForm::kSmooth ? kSmooth : kClamp;
 }
 
 Json EncoderJson(const RowEncoder::State& state) {
@@ -37,19 +42,16 @@ Json EncoderJson(const RowEncoder::State& state) {
     numeric.push_back({{"feature", column.feature},
                        {"mean", column.mean},
                        {"inverse_scale", column.inverse_scale},
-                       {"indicator", column.indicator}});
+                       {"indicator", column.indicator},
+                       {"outliers", OutlierName(column.outliers)}});
   }
   for (const auto& column : state.categorical) {
     categorical.push_back({{"feature", column.feature}, {"input_codes", column.input_codes}});
   }
-  Json json = {{"numeric", std::move(numeric)},
-               {"categorical", std::move(categorical)},
-               {"cardinalities", state.cardinalities},
-               {"window", state.shape.window},
-               {"horizon", state.shape.horizon},
-               {"target_mean", state.target_mean},
-               {"target_scale", state.target_scale},
-               {"outliers", state.outliers == OutlierForm::kSmooth ? kSmooth : kClamp}};
+  Json json = {{"numeric", std::move(numeric)},        {"categorical", std::move(categorical)},
+               {"cardinalities", state.cardinalities}, {"window", state.shape.window},
+               {"horizon", state.shape.horizon},       {"target_mean", state.target_mean},
+               {"target_scale", state.target_scale}};
   for (const RowEncoder::Target& target : state.targets) {
     json["targets"].push_back({{"mean", target.mean},
                                {"scale", target.scale},
@@ -84,12 +86,14 @@ LagState LagsFromJson(const Json& json) {
 // Throws nlohmann's exceptions if the JSON is not as it was written.
 RowEncoder::State EncoderFromJson(const Json& json) {
   RowEncoder::State state;
+  const std::string of_all = json.value("outliers", kClamp);
   for (const Json& item : json.at("numeric")) {
     auto& column = state.numeric.emplace_back();
     item.at("feature").get_to(column.feature);
     item.at("mean").get_to(column.mean);
     item.at("inverse_scale").get_to(column.inverse_scale);
     item.at("indicator").get_to(column.indicator);
+    if (item.value("outliers", of_all) == kSmooth) column.outliers = OutlierForm::kSmooth;
   }
   for (const Json& item : json.at("categorical")) {
     auto& column = state.categorical.emplace_back();
@@ -101,7 +105,6 @@ RowEncoder::State EncoderFromJson(const Json& json) {
   json.at("horizon").get_to(state.shape.horizon);
   json.at("target_mean").get_to(state.target_mean);
   json.at("target_scale").get_to(state.target_scale);
-  if (json.value("outliers", kClamp) == kSmooth) state.outliers = OutlierForm::kSmooth;
   for (const Json& item : json.value("targets", Json::array())) {
     RowEncoder::Target& target = state.targets.emplace_back();
     item.at("mean").get_to(target.mean);

@@ -111,8 +111,8 @@ absl::Status OpenVolumes(const std::string& path, const PatchSpec& patches, Fold
 }
 
 // Measured over public tables (docs/BENCHMARKS.md): plain networks of single rows gain by smooth
-// clipping; embeddings of numbers place values by themselves.
-OutlierForm OutliersOf(const TrainingSpec& spec, const SampleShape& shape) {
+// clipping of heavy tails; embeddings of numbers place values by themselves.
+OutlierForm HeavyTailsOf(const TrainingSpec& spec, const SampleShape& shape) {
   const bool smooth = spec.model.mlp.has_value() && IsPlain(*spec.model.mlp) && shape.window == 1;
   return smooth ? OutlierForm::kSmooth : OutlierForm::kClamp;
 }
@@ -175,7 +175,7 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
   const InputWidths widths =
       spec.model.script.has_value() ? InputWidths::kTable : InputWidths::kFold;
   data.encoder = std::make_unique<const RowEncoder>(RowEncoder::Fit(
-      data.table, data.rows.training, split.shape, form, widths, OutliersOf(spec, split.shape)));
+      data.table, data.rows.training, split.shape, form, widths, HeavyTailsOf(spec, split.shape)));
   if (!spec.text.columns.empty()) {
     RETURN_IF_ERROR(
         ReadTexts(spec.text, absl::StrCat(state_dir, "/", TokenizerPath(job, fold)), data));

@@ -126,6 +126,15 @@ TEST(IncomingFileTest, OtherBytesThanWereSentAreThrownAway) {
   EXPECT_EQ(IncomingFile::Open(path, digest).value()->offset(), 0);
 }
 
+TEST(IncomingFileTest, WhatCameBeforeIsDigestedWithTheRest) {
+  const std::string path = NewFolder() + "/oof.npy";
+  const FileDigest digest = {Sha256Hex("hello world"), 11};
+  ASSERT_TRUE(IncomingFile::Open(path, digest).value()->Append("hallo").ok());
+  auto rest = IncomingFile::Open(path, digest).value();
+  ASSERT_TRUE(rest->Append(" world").ok());
+  EXPECT_TRUE(absl::IsDataLoss(rest->Commit())) << "its first bytes are others";
+}
+
 TEST(IncomingFileTest, ADigestMustBeOne) {
   const std::string path = NewFolder() + "/oof.npy";
   for (const char* sha256 :

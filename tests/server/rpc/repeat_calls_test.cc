@@ -145,6 +145,23 @@ const std::map<std::string, std::function<void(Repeats&)>>& Changes() {
          request.set_size_bytes(static_cast<int64_t>(request.content().size()));
          r.Twice(&Stub::Upload, request);
        }},
+      {"UploadParts",
+       [](Repeats& r) {
+         v1::UploadRequest request;
+         request.set_content("a,b\n3,4\n");
+         request.set_sha256(Sha256Hex(request.content()));
+         request.set_name("more.csv");
+         request.set_size_bytes(static_cast<int64_t>(request.content().size()));
+         for (int i = 0; i < 2; ++i) {
+           grpc::ClientContext context;
+           v1::UploadReply reply;
+           const auto writer = r.house.client().UploadParts(&context, &reply);
+           writer->Write(request);
+           writer->WritesDone();
+           EXPECT_TRUE(writer->Finish().ok());
+           EXPECT_TRUE(reply.present());
+         }
+       }},
       {"FinishJob", [](Repeats& r) { r.TwiceOn(r.NewJob(), &Stub::FinishJob); }},
       {"PauseJob", [](Repeats& r) { r.TwiceOn(r.NewJob(), &Stub::PauseJob); }},
       {"ResumeJob",

@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/worker/fixture/fold_fixture.h"
@@ -18,7 +20,8 @@ constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
 std::shared_ptr<const Table> OpenTable(const TableRows& rows) {
   const std::string state = NewStateDir();
-  const std::string path = WriteState(state, rows, std::vector<int16_t>(8, 0));
+  const std::string path =
+      WriteState(state, rows, std::vector<int16_t>(rows.train_target.numbers.size(), 0));
   auto table = Table::Open(absl::StrCat(state, "/", path));
   EXPECT_TRUE(table.ok()) << table.status().ToString();
   return *table;
@@ -59,20 +62,48 @@ TEST(RowEncoderTest, SmoothClippingKeepsTheOrderOfFarValues) {
   const float huge = std::numeric_limits<float>::max();
   const auto table = OpenTable(SmallRows({1, 5, 9, 1000, 2000, -2000, huge, kMissing},
                                          std::vector<int32_t>(8, 0), {1, 2, 3, 4, 5, 6, 7, 8}));
-  const auto encoder = RowEncoder::Fit(table, {0, 1}, {}, TargetForm::kAuto, InputWidths::kFold,
-                                       OutlierForm::kSmooth);
-  for (const RowEncoder& used : {encoder, RowEncoder(encoder.state(), table)}) {
-    const std::vector<float> x = used.Encode(Split::kTrain, 0, 8).numeric;
-    EXPECT_FLOAT_EQ(x[0], -1 / std::sqrt(1 + 1 / 9.0f));
-    EXPECT_FLOAT_EQ(x[1], -x[0]);
-    EXPECT_FLOAT_EQ(x[2], 3 / std::sqrt(2.0f));
-    EXPECT_LT(x[2], x[3]);
-    EXPECT_LT(x[3], x[4]);
-    EXPECT_LT(x[4], kSmoothDeviations);
-    EXPECT_NEAR(x[5], -x[4], 1e-3);
-    EXPECT_EQ(x[6], kSmoothDeviations);
-    EXPECT_EQ(x[7], 0);
+  RowEncoder::State state = RowEncoder::Fit(table, {0, 1}).state();
+  state.numeric[0].outliers = OutlierForm::kSmooth;
+  const std::vector<float> x = RowEncoder(state, table).Encode(Split::kTrain, 0, 8).numeric;
+  EXPECT_FLOAT_EQ(x[0], -1 / std::sqrt(1 + 1 / 9.0f));
+  EXPECT_FLOAT_EQ(x[1], -x[0]);
+  EXPECT_FLOAT_EQ(x[2], 3 / std::sqrt(2.0f));
+  EXPECT_LT(x[2], x[3]);
+  EXPECT_LT(x[3], x[4]);
+  EXPECT_LT(x[4], kSmoothDeviations);
+  EXPECT_NEAR(x[5], -x[4], 1e-3);
+  EXPECT_EQ(x[6], kSmoothDeviations);
+  EXPECT_EQ(x[7], 0);
+}
+
+// A column's form after fitting on values, a constant and a missing one among them.
+OutlierForm FormOf(std::vector<float> values, OutlierForm heavy_tails = OutlierForm::kSmooth) {
+  values.push_back(kMissing);
+  const size_t rows = values.size();
+  const auto table = OpenTable(
+      SmallRows(std::move(values), std::vector<int32_t>(rows, 0), std::vector<float>(rows, 1)));
+  std::vector<int32_t> all(rows);
+  std::iota(all.begin(), all.end(), 0);
+  return RowEncoder::Fit(table, all, {}, TargetForm::kAuto, InputWidths::kFold, heavy_tails)
+      .state()
+      .numeric[0]
+      .outliers;
+}
+
+TEST(RowEncoderTest, OnlyHeavyTailsAreClippedSmoothly) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> light, heavy;
+  for (int i = 0; i < 5000; ++i) {
+    const float x = normal(random);
+    light.push_back(100 + 3 * x);
+    heavy.push_back(std::exp(x));  // a log-normal distribution
   }
+  EXPECT_EQ(FormOf(light), OutlierForm::kClamp);
+  EXPECT_EQ(FormOf(heavy), OutlierForm::kSmooth);
+  EXPECT_EQ(FormOf(heavy, OutlierForm::kClamp), OutlierForm::kClamp);
+  EXPECT_EQ(FormOf({5, 5, 5}), OutlierForm::kClamp) << "a constant has none";
+  EXPECT_EQ(FormOf({}), OutlierForm::kClamp);
 }
 
 TEST(RowEncoderTest, MissingValuesAreTheMeanAndHaveAnIndicator) {

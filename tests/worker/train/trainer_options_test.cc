@@ -5,6 +5,7 @@
 #include <absl/strings/str_replace.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -74,6 +75,9 @@ TEST_F(TrainerTest, OnlyAPlainMlpsNumbersAreClippedSmoothly) {
     return absl::StrReplaceAll(Spec(), {{R"("hidden":)", absl::StrCat(setting, R"("hidden":)")}});
   };
   const std::string lstm = R"({"task":{},"data":{"seed":"7"},"model":{"lstm":{}},"train":{}})";
+  TableRows rows = MakeRows(options_);
+  for (float& x : rows.train[0].numbers) x = std::exp(3 * x);  // a heavy tail
+  const std::string table = WriteState(state_, rows, MakeFolds(options_));
   const std::pair<std::string, OutlierForm> cases[] = {
       {Spec(), OutlierForm::kSmooth},
       {with(R"("ensemble_members":4,)"), OutlierForm::kClamp},
@@ -82,9 +86,9 @@ TEST_F(TrainerTest, OnlyAPlainMlpsNumbersAreClippedSmoothly) {
   for (const auto& [json, outliers] : cases) {
     const auto spec = ParseTrainingSpec(json);
     ASSERT_TRUE(spec.ok()) << spec.status();
-    const auto fold = LoadFold(state_, table_, "job", 1, *spec);
+    const auto fold = LoadFold(state_, table, "job", 1, *spec);
     ASSERT_TRUE(fold.ok()) << fold.status();
-    EXPECT_EQ(fold->encoder->state().outliers, outliers) << json;
+    EXPECT_EQ(fold->encoder->state().numeric[0].outliers, outliers) << json;
   }
 }
 

@@ -1,0 +1,170 @@
+// Files that clients send in many parts, over gRPC.
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "common/base/durable_file.h"
+#include "server/rpc/receivers.h"
+#include "tests/server/rpc/rpc_house.h"
+
+namespace traind {
+namespace {
+
+v1::UploadRequest About(const std::string& text) {
+  v1::UploadRequest request;
+  request.set_sha256(Sha256Hex(text));
+  request.set_name("rows.csv");
+  request.set_size_bytes(static_cast<int64_t>(text.size()));
+  return request;
+}
+
+// A call that sends parts.
+class Sender {
+ public:
+  Sender(RpcHouse& house, v1::UploadRequest about, int64_t offset)
+      : about_(std::move(about)), writer_(house.client().UploadParts(&context_, &reply_)) {
+    about_.set_offset(offset);
+  }
+  // The first one names the file.
+  bool Send(const std::string& content) {
+    v1::UploadRequest part = std::exchange(about_, {});
+    part.set_content(content);
+    return writer_->Write(part);
+  }
+  grpc::Status End() {
+    writer_->WritesDone();
+    return writer_->Finish();
+  }
+  void Break() {
+    context_.TryCancel();
+    EXPECT_FALSE(writer_->Finish().ok());
+  }
+  const v1::UploadReply& reply() const { return reply_; }
+
+ private:
+  grpc::ClientContext context_;
+  v1::UploadReply reply_;
+  v1::UploadRequest about_;
+  std::unique_ptr<grpc::ClientWriter<v1::UploadRequest>> writer_;
+};
+
+// What traind says is there; waits until it is at least `bytes`.
+v1::UploadReply Ask(RpcHouse& house, const v1::UploadRequest& about, int64_t bytes) {
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (true) {
+    grpc::ClientContext context;
+    v1::UploadReply reply;
+    const grpc::Status status = house.client().Upload(&context, about, &reply);
+    if (status.ok() && reply.offset() >= bytes) return reply;
+    if (absl::Now() > end) {
+      ADD_FAILURE() << status.error_message() << reply.ShortDebugString();
+      return reply;
+    }
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+TEST(UploadPartsTest, AFileComesInOneCall) {
+  RpcHouse house;
+  const std::string text = "a,b\n1,2\n3,4\n";
+  Sender sender(house, About(text), 0);
+  ASSERT_TRUE(sender.Send(text.substr(0, 4)) && sender.Send(text.substr(4, 4)) &&
+              sender.Send(text.substr(8)));
+  const grpc::Status status = sender.End();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(sender.reply().present());
+  EXPECT_EQ(ReadFile(sender.reply().path()).value(), text);
+  // Another call finds it.
+  Sender again(house, About(text), 0);
+  again.Send(text);
+  EXPECT_TRUE(again.End().ok());
+  EXPECT_TRUE(again.reply().present());
+}
+
+TEST(UploadPartsTest, WhatCameOfABrokenCallStaysAndAnotherGoesOn) {
+  RpcHouse house;
+  const std::string text = "a,b\n1,2\n3,4\n";
+  {
+    Sender sender(house, About(text), 0);
+    ASSERT_TRUE(sender.Send(text.substr(0, 4)) && sender.Send(text.substr(4, 4)));
+    sender.Break();
+  }
+  const v1::UploadReply there = Ask(house, About(text), 0);
+  ASSERT_FALSE(there.present());
+  Sender elsewhere(house, About(text), there.offset() + 1);
+  elsewhere.Send("x");
+  const grpc::Status refused = elsewhere.End();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::ABORTED) << refused.error_message();
+  Sender rest(house, About(text), there.offset());
+  ASSERT_TRUE(rest.Send(text.substr(static_cast<size_t>(there.offset()))));
+  ASSERT_TRUE(rest.End().ok());
+  EXPECT_TRUE(rest.reply().present());
+  EXPECT_EQ(ReadFile(rest.reply().path()).value(), text);
+}
+
+TEST(UploadPartsTest, ACallThatEndsEarlyTellsWhatIsThere) {
+  RpcHouse house;
+  const std::string text = "a,b\n1,2\n";
+  Sender sender(house, About(text), 0);
+  ASSERT_TRUE(sender.Send(text.substr(0, 5)));
+  ASSERT_TRUE(sender.End().ok());
+  EXPECT_FALSE(sender.reply().present());
+  EXPECT_EQ(sender.reply().offset(), 5);
+  EXPECT_NE(access(sender.reply().path().c_str(), F_OK), 0);
+}
+
+TEST(UploadPartsTest, OtherBytesThanPromisedAreDropped) {
+  RpcHouse house;
+  const std::string text = "a,b\n1,2\n";
+  Sender sender(house, About(text), 0);
+  ASSERT_TRUE(sender.Send("a,b\n9,2\n"));
+  EXPECT_EQ(sender.End().error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(Ask(house, About(text), 0).offset(), 0);
+}
+
+TEST(UploadPartsTest, ATooLargePartIsRefused) {
+  RpcHouse house;
+  const std::string text((3 << 20) + 1, 'x');
+  Sender sender(house, About(text), 0);
+  sender.Send(text);
+  EXPECT_EQ(sender.End().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(UploadPartsTest, TwoDoNotSendOneFileAtOnce) {
+  RpcHouse house;
+  const std::string text = "a,b\n1,2\n3,4\n";
+  Sender first(house, About(text), 0);
+  ASSERT_TRUE(first.Send(text.substr(0, 4)));
+  // Until the first has it.
+  grpc::Status refused;
+  for (int i = 0; i < 1000 && refused.ok(); ++i) {
+    grpc::ClientContext context;
+    v1::UploadReply reply;
+    refused = house.client().Upload(&context, About(text), &reply);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
+  ASSERT_TRUE(first.Send(text.substr(4)));
+  ASSERT_TRUE(first.End().ok());
+  EXPECT_TRUE(first.reply().present());
+}
+
+TEST(ReceiversTest, OnlyACallThatHasStalledIsEnded) {
+  int ended = 0;
+  Receivers patient(absl::Hours(1)), strict(absl::ZeroDuration());
+  for (Receivers* const receivers : {&patient, &strict}) {
+    receivers->NotePart("a", [&] { ++ended; });
+    receivers->EndStalled("b");
+    receivers->EndStalled("a");
+  }
+  EXPECT_EQ(ended, 1);
+  strict.Forget("a");
+  strict.EndStalled("a");
+  EXPECT_EQ(ended, 1);
+}
+
+}  // namespace
+}  // namespace traind
