@@ -11,6 +11,8 @@
 namespace traind {
 namespace {
 
+constexpr char kQuantileLoss[] = "quantile";
+
 const plain::FieldInfo* FindNetwork(absl::string_view network) {
   const plain::FieldInfo* const field = plain::ModelSpec::Info().Find(network);
   const bool known = field != nullptr && field->oneof != nullptr &&
@@ -20,11 +22,23 @@ const plain::FieldInfo* FindNetwork(absl::string_view network) {
 
 }  // namespace
 
-absl::StatusOr<Metric> MetricOf(const plain::TaskSpec& task) {
-  if (task.metric.empty()) return DefaultMetricFor(task.type);
+Metric DefaultMetricOf(absl::string_view task_type, absl::string_view loss_kind) {
+  for (const Metric metric : MetricsFor(task_type)) {
+    if (loss_kind == kQuantileLoss && HasLevel(metric)) return metric;
+  }
+  return DefaultMetricFor(task_type);
+}
+
+absl::StatusOr<Metric> MetricOf(const plain::JobSpec& spec) {
+  const plain::TaskSpec& task = spec.task;
+  const plain::LossSpec loss = spec.train.has_value() ? spec.train->loss : plain::LossSpec();
+  const auto at_level = [&loss](Metric metric) {
+    return HasLevel(metric) ? AtLevel(metric, loss.quantile.value_or(kDefaultQuantile)) : metric;
+  };
+  if (task.metric.empty()) return at_level(DefaultMetricOf(task.type, loss.kind));
   std::vector<absl::string_view> fitting;
   for (const Metric metric : MetricsFor(task.type)) {
-    if (MetricName(metric) == task.metric) return metric;
+    if (MetricName(metric) == task.metric) return at_level(metric);
     fitting.push_back(MetricName(metric));
   }
   return absl::InvalidArgumentError(absl::StrCat("task.metric: '", task.metric, "' does not fit ",
@@ -35,7 +49,20 @@ absl::StatusOr<Metric> MetricOf(const plain::TaskSpec& task) {
 std::vector<std::string> LossesOf(absl::string_view task_type, int64_t mask_classes) {
   if (task_type == "classification") return {"cross_entropy"};
   if (task_type == "segmentation") return {mask_classes > 1 ? "dice_ce" : "dice_bce"};
-  return {"mse", "mae", "huber", "smape"};
+  if (task_type == "forecasting") return {"mse", "mae", "huber", "smape"};
+  return {"mse", "mae", "huber", "smape", kQuantileLoss, "poisson", "tweedie"};
+}
+
+bool RefusesNegativeTargets(absl::string_view loss_kind) {
+  return loss_kind == "poisson" || loss_kind == "tweedie";
+}
+
+bool KernelsLearn(absl::string_view loss_kind) {
+  return !RefusesNegativeTargets(loss_kind) && loss_kind != kQuantileLoss;
+}
+
+bool ForestsLearn(absl::string_view loss_kind) {
+  return !RefusesNegativeTargets(loss_kind) && loss_kind != "smape";
 }
 
 double DefaultMomentum(absl::string_view optimizer_kind) {

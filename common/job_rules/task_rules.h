@@ -17,13 +17,22 @@
 
 namespace traind {
 
-// The task's metric, or the default of its type.
+// The metric of a spec that names none: quantiles are judged by a metric of theirs.
+Metric DefaultMetricOf(absl::string_view task_type, absl::string_view loss_kind);
+// The task's metric, or the default one, at the level of train.loss if it has one.
 // Errors: InvalidArgument names the field, task.metric.
-absl::StatusOr<Metric> MetricOf(const plain::TaskSpec& task);
+absl::StatusOr<Metric> MetricOf(const plain::JobSpec& spec);
 
 // The losses that fit a task.type; the first is its default. mask_classes: the number of
 // data.volume.classes.
 std::vector<std::string> LossesOf(absl::string_view task_type, int64_t mask_classes);
+inline constexpr double kDefaultQuantile = 0.5, kDefaultTweediePower = 1.5;
+// Whether the loss is one of the logarithm of the mean, which takes no negative targets.
+bool RefusesNegativeTargets(absl::string_view loss_kind);
+// Whether a kernel, which always learns the squared error, may stand in for a model of this loss.
+bool KernelsLearn(absl::string_view loss_kind);
+// Whether a random forest learns this loss: each of its trees is one step from the mean.
+bool ForestsLearn(absl::string_view loss_kind);
 
 // The momentum that an optimizer has where the spec sets none.
 double DefaultMomentum(absl::string_view optimizer_kind);

@@ -52,6 +52,17 @@ struct MetricKind {
   // Segmentation: the score of one volume.
   MaskFunction of_masks = nullptr;
   Tuning tuning = Tuning::kNone;
+  // As of_values, of a metric of quantiles, which has a level between 0 and 1.
+  double (*of_level)(absl::Span<const double> predicted, absl::Span<const double> targets,
+                     double level) = nullptr;
+  double level = 0.5;
+
+  bool scores_values() const { return of_values != nullptr || of_level != nullptr; }
+  // REQUIRES: scores_values().
+  double OfValues(absl::Span<const double> predicted, absl::Span<const double> targets) const {
+    return of_level != nullptr ? of_level(predicted, targets, level)
+                               : of_values(predicted, targets);
+  }
 };
 
 }  // namespace traind

@@ -1,14 +1,22 @@
 #include "common/metrics/metrics.h"
 
+#include <absl/base/thread_annotations.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <absl/synchronization/mutex.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "common/metrics/registry.h"
 
 namespace traind {
 namespace {
+
+constexpr char kLevel[] = "_q";
+constexpr double kLeastLevel = 0.001;  // as in proto/job.proto
 
 constexpr const MetricKind* kKinds[] = {
 #define METRIC(Name) &k##Name##Metric,
@@ -19,7 +27,18 @@ constexpr const MetricKind* kKinds[] = {
 bool Suits(const MetricKind& kind, absl::string_view task_type) {
   if (task_type == "classification") return kind.of_classes != nullptr;
   if (task_type == "segmentation") return kind.of_masks != nullptr;
-  return kind.of_values != nullptr;
+  return kind.scores_values();
+}
+
+// The kinds that AtLevel has made, by their names. They stay, as copies of a Metric refer to them.
+struct LevelKinds {
+  absl::Mutex mutex;
+  std::map<std::string, MetricKind> kinds ABSL_GUARDED_BY(mutex);
+};
+
+LevelKinds& MadeAtLevels() {
+  static LevelKinds& made = *new LevelKinds();
+  return made;
 }
 
 // The rows whose label is a class.
@@ -56,8 +75,32 @@ absl::StatusOr<Metric> MetricByName(absl::string_view name) {
   for (const MetricKind* kind : kKinds) {
     if (kind->name == name) return Metric(*kind);
     absl::StrAppend(&known, known.empty() ? "" : ", ", kind->name);
+    absl::string_view rest = name;
+    double level = 0;
+    if (kind->of_level != nullptr && absl::ConsumePrefix(&rest, kind->name) &&
+        absl::ConsumePrefix(&rest, kLevel) && absl::SimpleAtod(rest, &level) &&
+        level >= kLeastLevel && level <= 1 - kLeastLevel) {
+      return AtLevel(Metric(*kind), level);
+    }
   }
   return absl::InvalidArgumentError(absl::StrCat("unknown metric '", name, "'; known: ", known));
+}
+
+bool HasLevel(Metric metric) { return metric.kind().of_level != nullptr; }
+
+Metric AtLevel(Metric metric, double level) {
+  const absl::string_view plain = metric.kind().name;
+  const std::string text = absl::StrCat(level);
+  LevelKinds& made = MadeAtLevels();
+  const absl::MutexLock lock(&made.mutex);
+  const auto [at, is_new] = made.kinds.try_emplace(
+      absl::StrCat(plain.substr(0, plain.find(kLevel)), kLevel, text), metric.kind());
+  if (is_new) {
+    at->second.name = at->first;
+    // As the name says it, so that the same name is the same level in every process.
+    if (!absl::SimpleAtod(text, &at->second.level)) at->second.level = level;
+  }
+  return Metric(at->second);
 }
 
 std::vector<Metric> MetricsFor(absl::string_view task_type) {
@@ -100,7 +143,7 @@ double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const 
     t.push_back(target[i]);
   }
   if (t.empty() || IsClassification(metric)) return kNoScore;
-  return IsSegmentation(metric) ? Mean(p) : metric.kind().of_values(p, t);
+  return IsSegmentation(metric) ? Mean(p) : metric.kind().OfValues(p, t);
 }
 
 double Score(Metric metric, absl::Span<const float> predicted, absl::Span<const float> targets,

@@ -29,8 +29,13 @@ class Metric {
 
 // In the order of registry.inc.
 std::vector<Metric> AllMetrics();
-// InvalidArgument lists the known names.
+// InvalidArgument lists the known names. The name of a metric at a level is <name>_q<level>, such
+// as pinball_q0.9.
 absl::StatusOr<Metric> MetricByName(absl::string_view name);
+// Whether the metric is one of quantiles, and so has a level, 1/2 unless it is of AtLevel.
+bool HasLevel(Metric metric);
+// REQUIRES: HasLevel(metric), 0.001 <= level <= 0.999.
+Metric AtLevel(Metric metric, double level);
 // Those that suit a task.type: classification, regression, forecasting or segmentation.
 std::vector<Metric> MetricsFor(absl::string_view task_type);
 // The one of them that is taken where the spec names none.

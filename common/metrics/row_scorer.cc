@@ -34,7 +34,7 @@ double RowScorer::ScoreOf(Output& output) {
   }
   // The prediction of a volume is the score of its mask (metrics.h).
   if (IsSegmentation(metric_)) return sum / static_cast<double>(output.places.size());
-  return metric_.kind().of_values(output.predicted, output.targets);
+  return metric_.kind().OfValues(output.predicted, output.targets);
 }
 
 double RowScorer::Score() {

@@ -34,6 +34,10 @@ std::string AgainstTrees(const std::string& kind, const v1::JobSpec& spec,
   if (type == "forecasting" && kind == "kernel") {
     return "does not forecast; take lightgbm, xgboost or mlp";
   }
+  const std::string& loss = spec.train().loss().kind();
+  if (kind == "kernel" && !KernelsLearn(loss)) {
+    return absl::StrCat("learns the squared error, and not train.loss.kind ", loss);
+  }
   if (type == "forecasting" && spec.data().has_horizon() && spec.data().horizon() == 0) {
     return "forecasts from data.horizon 1 on; use mlp, lstm or transformer";
   }
@@ -49,8 +53,13 @@ std::string AgainstTrees(const std::string& kind, const v1::JobSpec& spec,
   return "";
 }
 
-void CheckForest(const v1::LightgbmSpec& trees, const Add& add) {
+void CheckForest(const v1::LightgbmSpec& trees, const std::string& loss, const Add& add) {
   if (trees.boosting() != "rf") return;
+  if (!ForestsLearn(loss)) {
+    return add("model.lightgbm.boosting",
+               absl::StrCat("'rf' does not learn train.loss.kind ", loss,
+                            ": each of its trees is one step from the mean"));
+  }
   // Unset, the shares are 1.
   const auto part = [](double share) { return share > 0 && share < 1; };
   if (part(trees.feature_fraction())) return;
@@ -127,7 +136,9 @@ void CheckAutomatic(const v1::JobSpec& spec, const std::string& type, const Add&
     const std::string against = AgainstTrees(kind, spec, type);
     if (!against.empty()) add(absl::StrCat("model.", kind), against);
   }
-  if (spec.model().has_lightgbm()) CheckForest(spec.model().lightgbm(), add);
+  if (spec.model().has_lightgbm()) {
+    CheckForest(spec.model().lightgbm(), spec.train().loss().kind(), add);
+  }
   if (spec.model().has_xgboost()) CheckDepth(spec.model().xgboost(), add);
   if (automatic) CheckKinds(spec, type, add);
   if ((automatic || IsTrees(kind)) && spec.model().has_pretrained()) {
@@ -208,5 +219,7 @@ std::vector<std::string> KindsToTry(const v1::JobSpec& spec) {
   }
   return kinds;
 }
+
+bool MayTryForest(const v1::JobSpec& spec) { return ForestsLearn(spec.train().loss().kind()); }
 
 }  // namespace traind

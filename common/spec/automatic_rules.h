@@ -35,6 +35,9 @@ void CheckQuantiles(const v1::PredictionsSpec& predictions, const std::string& t
 // The kinds that model.automatic may try: those that the spec names, or else all that fit the task.
 std::vector<std::string> KindsToTry(const v1::JobSpec& spec);
 
+// Whether a random forest may be among them: it learns the loss.
+bool MayTryForest(const v1::JobSpec& spec);
+
 // Where the spec names no model: model.automatic for a classification or regression of a plain
 // table with one target, on CPUs, one slot a fold; else the network for what the rows have
 // (DefaultNetwork). A search varies one kind: the one that its space names, else lightgbm in place

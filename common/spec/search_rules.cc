@@ -32,10 +32,11 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Add = std::function<void(const std::string&, const std::string&)>;
 
-// Fields of train that no model depends on.
+// Fields of train that no model depends on, and the level of the metric that judges all trials.
 constexpr absl::string_view kNoSettings[] = {
-    "train.seeds",      "train.checkpoint_every", "train.checkpoint_epochs", "train.keep_best",
-    "train.collective", "train.rendezvous",       "train.gradient_norm",     "train.paths"};
+    "train.seeds",        "train.checkpoint_every", "train.checkpoint_epochs", "train.keep_best",
+    "train.collective",   "train.rendezvous",       "train.gradient_norm",     "train.paths",
+    "train.loss.quantile"};
 
 // The usual spaces. LightGBM and XGBoost have those of TabArena (2025), with learning rates for
 // budgets of seconds; networks have ranges like those of TabM's authors (2024).
@@ -404,7 +405,9 @@ void CheckSearch(const v1::JobSpec& spec, const std::string& type, const Add& ad
   }
   const std::string& metric = spec.task().metric();
   const std::string own =
-      metric.empty() && !type.empty() ? std::string(MetricName(DefaultMetricFor(type))) : metric;
+      metric.empty() && !type.empty()
+          ? std::string(MetricName(DefaultMetricOf(type, spec.train().loss().kind())))
+          : metric;
   const std::string& asked = spec.search().metric();
   if (!asked.empty() && !own.empty() && asked != own) {
     add("search.metric", absl::StrCat("'", Printable(asked), "' is not the Job's metric, ", own,

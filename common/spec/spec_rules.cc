@@ -210,6 +210,14 @@ void CheckLoss(const v1::JobSpec& spec, const std::string& type, FieldChecker& c
                              fitting[0]));
     }
   }
+  // The kind may stand in the spec that a partial one goes on from.
+  const bool open = check.partial() && loss.empty();
+  if (train.loss().has_quantile() && loss != "quantile" && !open) {
+    check.Add("train.loss.quantile", "is of train.loss.kind quantile only");
+  }
+  if (train.loss().has_tweedie_power() && loss != "tweedie" && !open) {
+    check.Add("train.loss.tweedie_power", "is of train.loss.kind tweedie only");
+  }
   const bool balanced = train.loss().class_weights() == "balanced";
   for (const Contradiction& wrong : LossContradictions(
            type, balanced, train.loss().weights_size() > 0, train.loss().label_smoothing())) {
@@ -361,6 +369,12 @@ void CheckTogether(const v1::JobSpec& spec, FieldChecker& check) {
     check.Add("task.metric", absl::StrCat("'", metric, "' does not fit ", type, "; use ",
                                           absl::StrJoin(fitting, ", ")));
   }
+  const absl::StatusOr<Metric> of_level = MetricByName(metric);
+  const std::string& loss = spec.train().loss().kind();
+  if (of_level.ok() && HasLevel(*of_level) && loss != "quantile" &&
+      !(check.partial() && loss.empty())) {
+    check.Add("task.metric", absl::StrCat("'", metric, "' needs train.loss.kind quantile"));
+  }
   CheckData(spec, type, check);
   if (spec.model().mlp().hidden_size() > kMostHiddenLayers) {
     check.Add("model.mlp.hidden", absl::StrCat("has ", spec.model().mlp().hidden_size(),
@@ -437,7 +451,7 @@ v1::JobSpec ResolveSpec(v1::JobSpec spec) {
     if (!spec.data().has_horizon()) spec.mutable_data()->set_horizon(kDefaultHorizon);
   }
   if (spec.task().metric().empty()) {
-    spec.mutable_task()->set_metric(DefaultMetric(spec.task().type()));
+    spec.mutable_task()->set_metric(DefaultMetric(spec.task().type(), spec.train().loss().kind()));
   }
   ChooseModel(spec);
   FillArchitecture(*spec.mutable_model());
@@ -511,8 +525,17 @@ bool HigherIsBetter(absl::string_view metric) {
   return known.ok() && HigherIsBetter(*known);
 }
 
-std::string DefaultMetric(absl::string_view task_type) {
-  return std::string(MetricName(DefaultMetricFor(task_type)));
+std::string MetricOfJob(const v1::JobSpec& spec) {
+  const std::string& name = spec.task().metric();
+  const absl::StatusOr<Metric> metric = MetricByName(name);
+  if (!metric.ok() || !HasLevel(*metric)) return name;
+  const v1::LossSpec& loss = spec.train().loss();
+  const double level = loss.has_quantile() ? loss.quantile() : kDefaultQuantile;
+  return std::string(MetricName(AtLevel(*metric, level)));
+}
+
+std::string DefaultMetric(absl::string_view task_type, absl::string_view loss_kind) {
+  return std::string(MetricName(DefaultMetricOf(task_type, loss_kind)));
 }
 
 }  // namespace traind

@@ -69,7 +69,11 @@ std::vector<std::string> FieldsAgainstSource(const v1::JobSpec& source, const v1
 // Whether larger is better for a metric of task.metric.
 bool HigherIsBetter(absl::string_view metric);
 
+// The metric by which a Job is judged, of its resolved spec: task.metric, with its level if it has
+// one.
+std::string MetricOfJob(const v1::JobSpec& spec);
+
 // The metric of a task.type where task.metric is unset.
-std::string DefaultMetric(absl::string_view task_type);
+std::string DefaultMetric(absl::string_view task_type, absl::string_view loss_kind = "");
 
 }  // namespace traind

@@ -77,11 +77,11 @@ absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::
     ASSIGN_OR_RETURN(choice, TypeOfData(files, spec.data()));
   }
   if (choice.because.empty()) return absl::OkStatus();
-  const bool metric = !spec.task().metric().empty();
+  const std::string metric =
+      spec.task().metric().empty() ? DefaultMetric(choice.type, spec.train().loss().kind()) : "";
   spec.mutable_task()->set_type(choice.type);
-  warnings->push_back(
-      absl::StrCat("task.type: ", choice.type, ", because ", choice.because,
-                   metric ? "" : absl::StrCat("; task.metric: ", DefaultMetric(choice.type))));
+  warnings->push_back(absl::StrCat("task.type: ", choice.type, ", because ", choice.because,
+                                   metric.empty() ? "" : absl::StrCat("; task.metric: ", metric)));
   return absl::OkStatus();
 }
 

@@ -147,7 +147,7 @@ Constraints ConstraintsOf(const v1::ResourceSpec& from) {
 Spec ToDomain(const v1::JobSpec& from) {
   Spec to;
   to.name = from.name();
-  to.metric = from.task().metric();
+  to.metric = MetricOfJob(from);
   to.higher_is_better = HigherIsBetter(to.metric);
   to.folds = from.data().folds();
   to.trials = TrialsOf(from);

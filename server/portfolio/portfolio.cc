@@ -271,7 +271,7 @@ class Maker {
 
   // A random forest: deep trees on random rows and columns, whose mean answers.
   void AddForest() {
-    if (!lightgbm_ || Full()) return;
+    if (!lightgbm_ || Full() || !MayTryForest(resolved_)) return;
     AddLightgbm({1, 512, 2, 1, 0.63, 0, 0});
     v1::LightgbmSpec& to = *trials_.back().mutable_model()->mutable_lightgbm();
     to.set_boosting("rf");

@@ -51,6 +51,26 @@ def _():
             assert abs(float(answer) - float(row[1])) < 1e-4, (answer, row)
 
 
+@case("The program of the page answers as traind does: a count, of which the network learns the logarithm", limit_s=120)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        spec = house.spec(epochs=30, task={"type": "regression"})
+        for name in ("train400.csv", "test400.csv"):
+            header, *rows = rows_of(os.path.join(house.data, name))
+            at = header.index("x0")
+            house.write(name, "\n".join([",".join(header + ["n"])] + [
+                ",".join(row + [str(round(abs(float(row[at] or 0)) * 2))]) for row in rows]) + "\n")
+        spec["data"]["target"], spec["train"]["loss"] = "n", {"kind": "poisson"}
+        job = house.wait(house.submit(spec)["id"])
+        house.check_folds_answer(job)
+        table = rows_of(job["predictions"]["path"])
+        answers = predict(house, job, os.path.join(house.data, "test400.csv"))
+        assert len(answers) == len(table) - 1, answers
+        for answer, row in zip(answers, table[1:]):
+            assert abs(float(answer) - float(row[1])) < 1e-4 * (1 + float(row[1])), (answer, row)
+
+
 def number(text):
     try:
         return float(text)

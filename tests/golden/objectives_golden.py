@@ -17,6 +17,8 @@ from mlp_golden import Mlp, write_safetensors
 STEPS, BATCH, NUMERIC, OUTPUTS = 20, 16, 8, 3
 MEAN = torch.tensor([1.0, -20.0, 300.0])
 SCALE = torch.tensor([2.0, 5.0, 40.0])
+UNIT = torch.tensor([2.0, 0.5, 30.0])  # of counts: an output is the logarithm of an answer in this unit
+POWER = 1.3
 CLASS_WEIGHTS = torch.tensor([0.5, 1.0, 2.0])
 
 
@@ -27,6 +29,22 @@ def smape(output, values):
 
 def standardised(loss):
     return lambda output, values: loss(output, (values - MEAN) / SCALE)
+
+
+def pinball(output, values):
+    above = (values - MEAN) / SCALE - output
+    return torch.maximum(0.8 * above, -0.2 * above).mean()
+
+
+def poisson(output, counts):
+    """Half the deviance: PyTorch's loss less what a perfect answer has."""
+    wanted = counts / UNIT
+    return F.poisson_nll_loss(output, wanted) - (wanted - torch.xlogy(wanted, wanted)).mean()
+
+
+def tweedie(output, counts):
+    mean = output.exp()
+    return (mean ** (2 - POWER) / (2 - POWER) - counts / UNIT * mean ** (1 - POWER) / (1 - POWER)).mean()
 
 
 def weighted_cross_entropy(output, classes):
@@ -40,6 +58,9 @@ RUNS = {
     "huber_nesterov": (standardised(lambda o, v: F.huber_loss(o, v, delta=0.5)),
                        lambda p: torch.optim.SGD(p, 0.02, 0.9, weight_decay=0.01, nesterov=True), 0, 0),
     "smape_momentum": (smape, lambda p: torch.optim.SGD(p, 0.02, 0.9, weight_decay=0.01), 0, 0),
+    "quantile": (pinball, lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0),
+    "poisson": (poisson, lambda p: torch.optim.AdamW(p, 3e-3), 5.0, 0),
+    "tweedie": (tweedie, lambda p: torch.optim.SGD(p, 0.02), 0, 0),
     "mse_sgd": (standardised(F.mse_loss), lambda p: torch.optim.SGD(p, 0.05), 0, 0),
     "mse_rmsprop": (standardised(F.mse_loss), lambda p: torch.optim.RMSprop(p, 1e-3, 0.95, 1e-7, 0.02), 0, 0),
     "huber_rmsprop_momentum": (standardised(F.huber_loss),
@@ -69,14 +90,17 @@ def main():
     values = (numeric[:, :3] + torch.randn(rows, 3)) * SCALE + MEAN
     classes = torch.randint(0, OUTPUTS, (rows,))
     initial = Mlp(NUMERIC, [], [16], OUTPUTS).state_dict()
+    counts = torch.poisson(numeric[:, :3].exp() * UNIT)
     tensors = {name: value.numpy().copy() for name, value in initial.items()}
-    tensors.update({"in.numeric": numeric.numpy(), "in.values": values.numpy(), "in.classes": classes.numpy()})
+    tensors.update({"in.numeric": numeric.numpy(), "in.values": values.numpy(), "in.classes": classes.numpy(),
+                    "in.counts": counts.numpy()})
     for run, (lossfn, optimizer_of, clip, decay) in RUNS.items():
         model = Mlp(NUMERIC, [], [16], OUTPUTS)
         model.load_state_dict(initial)
         optimizer = optimizer_of(model.parameters())
         average = average_of(run, model, decay)
-        target = classes if "cross_entropy" in run else values
+        of_logarithm = run in ("poisson", "tweedie")
+        target = classes if "cross_entropy" in run else counts if of_logarithm else values
         codes = torch.zeros(BATCH, 0, dtype=torch.long)
         losses, norms, answers = [], [], []
         for step in range(STEPS):
@@ -95,6 +119,7 @@ def main():
         with torch.no_grad():
             output = (average.module if average else model)(numeric[:BATCH], codes)
             answer = output.softmax(1) if "cross_entropy" in run else output * SCALE + MEAN
+            answer = output.exp() * UNIT if of_logarithm else answer
         tensors[f"out.{run}.predictions"] = answer.numpy()
         if "warmup" in run:
             tensors[f"out.{run}.answers"] = torch.stack(answers).numpy()

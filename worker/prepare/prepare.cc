@@ -20,9 +20,11 @@
 #include "common/base/status_macros.h"
 #include "common/data/table/folds.h"
 #include "common/data/table/mapped_file.h"
+#include "common/data/table/negative_targets.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
 #include "common/data/text/json_tokenizer.h"
+#include "common/job_rules/task_rules.h"
 #include "common/plain/plain_json.h"
 #include "common/publish/floor_files.h"
 #include "common/publish/prediction_form.h"
@@ -184,6 +186,9 @@ absl::Status PrepareRun::WriteFolds() {
   if (!spec_.volume) {
     ASSIGN_OR_RETURN(lone_classes_, CheckClassRows(*table_, spec_.train));
   }
+  if (RefusesNegativeTargets(spec_.loss)) {
+    RETURN_IF_ERROR(CheckNoNegativeTargets(*table_, spec_.loss, spec_.train));
+  }
   ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, split_));
   RETURN_IF_ERROR(MakeDirs(InState(JobDir(task_.job))));
   // Ranks assume the default for fields that are not written.
@@ -221,7 +226,7 @@ FloorModel PrepareRun::PriorModel(const Floor& floor) const {
   model.name = floor.model;
   model.table_sha256 = table_->schema().content_sha256;
   model.input = InputSchemaOf(table_->schema());
-  if (FloorPredictsOthers()) model.prior = PriorOfAllRows(*table_, Folds());
+  if (FloorPredictsOthers()) model.prior = PriorOfAllRows(*table_, Folds(), spec_.metric);
   return model;
 }
 
@@ -315,7 +320,7 @@ absl::Status PrepareRun::KeepSeriesModel(SeriesFloorModel model) const {
   model.shape = split_.shape;
   model.period = naive_->period;
   model.season = naive_->season;
-  model.prior = PriorOfAllRows(*table_, Folds());
+  model.prior = PriorOfAllRows(*table_, Folds(), spec_.metric);
   const std::string dir = InState(FloorDir(task_.job));
   RETURN_IF_ERROR(MakeDirs(dir));
   return WriteSeriesFloorModel(dir, model);

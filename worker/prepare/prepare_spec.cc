@@ -16,8 +16,10 @@ absl::Status Wrong(absl::string_view field, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
 }
 
-absl::Status TakeTask(const plain::TaskSpec& task, PrepareSpec& result) {
-  ASSIGN_OR_RETURN(result.metric, MetricOf(task));
+absl::Status TakeTask(const plain::JobSpec& spec, PrepareSpec& result) {
+  const plain::TaskSpec& task = spec.task;
+  ASSIGN_OR_RETURN(result.metric, MetricOf(spec));
+  if (spec.train.has_value()) result.loss = spec.train->loss.kind;
   result.forecasting = task.type == "forecasting";
   result.target_kind = task.type == "classification" ? TargetKind::kClasses : TargetKind::kValue;
   return absl::OkStatus();
@@ -110,7 +112,7 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   RETURN_IF_ERROR(plain::CheckRequired(data, "data"));
   RETURN_IF_ERROR(plain::CheckRequired(spec.task, "task"));
   PrepareSpec result;
-  RETURN_IF_ERROR(TakeTask(spec.task, result));
+  RETURN_IF_ERROR(TakeTask(spec, result));
   result.train = data.train;
   result.test = data.test;
   result.id = data.id;

@@ -33,6 +33,7 @@ struct VolumeFields {
 struct PrepareSpec {
   TargetKind target_kind = TargetKind::kClasses;
   Metric metric;
+  std::string loss;         // train.loss.kind; empty: that of the task
   std::string train, test;  // paths; test: empty = none
   std::string target;
   std::vector<std::string> more_targets;

@@ -1,5 +1,8 @@
 #include "worker/prepare/prior_floor.h"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace traind {
 namespace {
 
@@ -24,6 +27,25 @@ std::vector<float> MeanOf(const Table& table, absl::Span<const int32_t> rows) {
     mean.push_back(rows.empty() ? 0 : static_cast<float>(sum / static_cast<double>(rows.size())));
   }
   return mean;
+}
+
+// The quantile of each target over the given rows: [C].
+std::vector<float> QuantilesOf(const Table& table, absl::Span<const int32_t> rows, double level) {
+  std::vector<float> quantiles;
+  for (size_t k = 0; k < PredictionColumns(table); ++k) {
+    const auto values = table.TargetValue(Split::kTrain, k);
+    std::vector<float> known;
+    known.reserve(rows.size());
+    for (const int32_t row : rows) known.push_back(values[static_cast<size_t>(row)]);
+    const auto place = static_cast<std::ptrdiff_t>(level * static_cast<double>(known.size()));
+    if (!known.empty()) std::nth_element(known.begin(), known.begin() + place, known.end());
+    quantiles.push_back(known.empty() ? 0 : known[static_cast<size_t>(place)]);
+  }
+  return quantiles;
+}
+
+std::vector<float> PriorOf(const Table& table, absl::Span<const int32_t> rows, Metric metric) {
+  return HasLevel(metric) ? QuantilesOf(table, rows, metric.kind().level) : MeanOf(table, rows);
 }
 
 void AppendRow(const std::vector<float>& row, std::vector<float>& values) {
@@ -57,30 +79,33 @@ double OofScore(const Table& table, const FloorFolds& folds, Metric metric,
                  : Score(metric, predicted, targets, columns);
 }
 
-std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds) {
+std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds, Metric metric) {
   // An index beyond the folds selects all usable rows.
-  return MeanOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split));
+  return PriorOf(table, TrainingRows(table, folds.fold_of, folds.split.folds, folds.split), metric);
 }
 
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
   const TableSchema& schema = table.schema();
   const size_t columns = PredictionColumns(table);
-  std::vector<std::vector<float>> fold_means;
+  std::vector<std::vector<float>> fold_priors;
   for (int fold = 0; fold < folds.split.folds; ++fold) {
-    fold_means.push_back(MeanOf(table, TrainingRows(table, folds.fold_of, fold, folds.split)));
+    fold_priors.push_back(
+        PriorOf(table, TrainingRows(table, folds.fold_of, fold, folds.split), metric));
   }
-  const std::vector<float> overall_mean = PriorOfAllRows(table, folds);
+  const std::vector<float> overall_prior = PriorOfAllRows(table, folds, metric);
 
   Floor floor;
-  floor.model = schema.target_kind == TargetKind::kClasses ? "prior" : "mean";
+  floor.model = schema.target_kind == TargetKind::kClasses ? "prior"
+                : HasLevel(metric)                         ? "quantile"
+                                                           : "mean";
   floor.oof.shape = {schema.train_rows, static_cast<int64_t>(columns)};
   floor.oof.values.reserve(folds.fold_of.size() * columns);
   for (const int16_t fold : folds.fold_of) {
-    AppendRow(fold < 0 ? overall_mean : fold_means[static_cast<size_t>(fold)], floor.oof.values);
+    AppendRow(fold < 0 ? overall_prior : fold_priors[static_cast<size_t>(fold)], floor.oof.values);
   }
   floor.test.shape = {schema.test_rows, static_cast<int64_t>(columns)};
   floor.test.values.reserve(static_cast<size_t>(schema.test_rows) * columns);
-  for (int64_t row = 0; row < schema.test_rows; ++row) AppendRow(overall_mean, floor.test.values);
+  for (int64_t row = 0; row < schema.test_rows; ++row) AppendRow(overall_prior, floor.test.values);
   floor.score = OofScore(table, folds, metric, floor.oof.values);
   return floor;
 }

@@ -19,13 +19,14 @@ struct FloorFolds {
   SplitSpec split;
 };
 
-// Predicts class frequencies, or the targets' means. A row's out-of-fold value comes only from
+// Predicts class frequencies, or the targets' means; where the metric is one of quantiles, that
+// quantile of each target. A row's out-of-fold value comes only from
 // the rows that its fold trains on; that of the test rows, and of rows without
 // a fold, from all rows.
 Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric);
 
 // Returns the prior floor's answers for the test rows.
-std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds);
+std::vector<float> PriorOfAllRows(const Table& table, const FloorFolds& folds, Metric metric);
 
 // The out-of-fold score of a floor, over all rows that have one.
 double OofScore(const Table& table, const FloorFolds& folds, Metric metric,

@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<RowAnswers>> RowAnswers::Open(const rank_protocol
   answers->program_ = program;
   answers->train_path_ = spec.data.train;
   answers->test_path_ = spec.data.test;
-  ASSIGN_OR_RETURN(answers->metric_, MetricOf(spec.task));
+  ASSIGN_OR_RETURN(answers->metric_, MetricOf(spec));
   ASSIGN_OR_RETURN(answers->table_, Table::Open(state + train.table));
   const Table& table = *answers->table_;
   ASSIGN_OR_RETURN(const SplitSpec split, ReadSamplePlan(state + SamplesPath(train.job)));

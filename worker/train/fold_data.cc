@@ -10,6 +10,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/image/image_cache.h"
+#include "common/data/table/negative_targets.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
 #include "common/data/volume/volume_set.h"
@@ -167,6 +168,10 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
   ASSIGN_OR_RETURN(const SplitSpec split,
                    ReadSamplePlan(absl::StrCat(state_dir, "/", SamplesPath(job))));
   ASSIGN_OR_RETURN(data.rows, SplitFold(*data.table, folds.values, fold, split));
+  if (IsOfLogarithm(spec.objective.loss)) {
+    RETURN_IF_ERROR(
+        CheckNoNegativeTargets(*data.table, LossName(spec.objective.loss), data.rows.training));
+  }
   data.sample = split.shape;
   // SMAPE is a share of the target's own size, which a difference does not have.
   const TargetForm form =

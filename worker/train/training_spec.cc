@@ -125,6 +125,8 @@ absl::Status TakeLoss(const plain::JobSpec& json, TrainingSpec& spec) {
   objective.label_smoothing = from.label_smoothing;
   objective.class_weights.assign(from.weights.begin(), from.weights.end());
   objective.huber_delta = from.huber_delta;
+  objective.quantile = from.quantile.value_or(kDefaultQuantile);
+  objective.tweedie_power = from.tweedie_power.value_or(kDefaultTweediePower);
   spec.balanced_classes = from.class_weights == "balanced";
   const std::vector<Contradiction> wrong = LossContradictions(
       json.task.type, spec.balanced_classes, !from.weights.empty(), from.label_smoothing);
@@ -217,7 +219,7 @@ absl::StatusOr<TrainingSpec> ParseTrainingSpec(absl::string_view text, int trial
   if (!json->train.has_value()) json->train.emplace();
   TrainingSpec spec;
   spec.classification = json->task.type == "classification";
-  const absl::StatusOr<Metric> metric = MetricOf(json->task);
+  const absl::StatusOr<Metric> metric = MetricOf(*json);
   if (!metric.ok()) return Wrong(metric.status().message());
   spec.metric = *metric;
   spec.seed = json->data.seed;

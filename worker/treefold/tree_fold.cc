@@ -9,8 +9,10 @@
 
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/data/table/negative_targets.h"
 #include "common/data/table/npy.h"
 #include "common/data/table/sample_plan.h"
+#include "common/job_rules/task_rules.h"
 #include "common/metrics/metrics.h"
 
 namespace traind {
@@ -143,6 +145,9 @@ absl::StatusOr<TreeFold> LoadTreeFold(const rank_protocol::Train& train, const T
   RETURN_IF_ERROR(CheckFits(schema, split, spec));
   ASSIGN_OR_RETURN(const auto folds, ReadNpyInt16(state + FoldsPath(train.job)));
   ASSIGN_OR_RETURN(fold.rows, SplitFold(*fold.table, folds.values, train.fold, split));
+  if (RefusesNegativeTargets(spec.loss_kind)) {
+    RETURN_IF_ERROR(CheckNoNegativeTargets(*fold.table, spec.loss_kind, fold.rows.training));
+  }
   fold.outputs = spec.classification ? static_cast<int>(schema.classes.size()) : 1;
   fold.encoder_state =
       RowEncoder::Fit(fold.table, fold.rows.training, split.shape, TargetForm::kValue).state();

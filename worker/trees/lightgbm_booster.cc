@@ -81,6 +81,13 @@ std::string ObjectiveText(const TreeSpec& spec, const BoosterData& data) {
                           ParameterText(spec.huber_delta * data.target_scale));
     case TreeLoss::kSmape:
       return "objective=custom";
+    case TreeLoss::kQuantile:
+      return absl::StrCat("objective=quantile alpha=", ParameterText(spec.quantile));
+    case TreeLoss::kPoisson:
+      return "objective=poisson";
+    case TreeLoss::kTweedie:
+      return absl::StrCat("objective=tweedie tweedie_variance_power=",
+                          ParameterText(spec.tweedie_power));
   }
   return "";
 }

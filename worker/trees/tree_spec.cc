@@ -24,8 +24,9 @@ absl::Status TakeLightgbm(const plain::LightgbmSpec& from, TreeSpec& spec) {
         "model.lightgbm.boosting: rf contradicts the rest: its trees would all be alike; set "
         "bagging_freq and a bagging_fraction below 1, or a feature_fraction below 1");
   }
-  if (from.boosting == "rf" && spec.loss == TreeLoss::kSmape) {
-    return Wrong("model.lightgbm.boosting: rf contradicts train.loss.kind smape");
+  if (from.boosting == "rf" && !ForestsLearn(spec.loss_kind)) {
+    return Wrong(
+        absl::StrCat("model.lightgbm.boosting: rf contradicts train.loss.kind ", spec.loss_kind));
   }
   spec.lightgbm = from;
   spec.rounds = from.num_iterations;
@@ -48,6 +49,10 @@ absl::Status TakeXgboost(const plain::XgboostSpec& from, TreeSpec& spec) {
 
 absl::Status TakeKernel(const plain::KernelSpec& from, bool forecast, TreeSpec& spec) {
   if (forecast) return Wrong("model.kernel: a kernel does not forecast");
+  if (!KernelsLearn(spec.loss_kind)) {
+    return Wrong(
+        absl::StrCat("model.kernel: a kernel does not learn train.loss.kind ", spec.loss_kind));
+  }
   spec.kernel = from;
   spec.rounds = static_cast<int64_t>(KernelSettings(from.alpha, from.gamma).size());
   return absl::OkStatus();
@@ -60,15 +65,21 @@ absl::Status TakeLoss(const plain::JobSpec& json, TreeSpec& spec) {
   if (!absl::c_linear_search(fitting, kind)) {
     return Wrong(absl::StrCat("train.loss.kind: expected ", absl::StrJoin(fitting, ", ")));
   }
+  spec.loss_kind = kind;
   if (spec.classification) {
     spec.loss = TreeLoss::kCrossEntropy;
   } else {
-    spec.loss = kind == "mae"     ? TreeLoss::kAbsolute
-                : kind == "huber" ? TreeLoss::kHuber
-                : kind == "smape" ? TreeLoss::kSmape
-                                  : TreeLoss::kSquared;
+    spec.loss = kind == "mae"        ? TreeLoss::kAbsolute
+                : kind == "huber"    ? TreeLoss::kHuber
+                : kind == "smape"    ? TreeLoss::kSmape
+                : kind == "quantile" ? TreeLoss::kQuantile
+                : kind == "poisson"  ? TreeLoss::kPoisson
+                : kind == "tweedie"  ? TreeLoss::kTweedie
+                                     : TreeLoss::kSquared;
   }
   spec.huber_delta = from.huber_delta;
+  spec.quantile = from.quantile.value_or(kDefaultQuantile);
+  spec.tweedie_power = from.tweedie_power.value_or(kDefaultTweediePower);
   spec.class_weights.assign(from.weights.begin(), from.weights.end());
   spec.balanced_classes = from.class_weights == "balanced";
   if (spec.balanced_classes && !from.weights.empty()) {
@@ -99,7 +110,7 @@ absl::StatusOr<TreeSpec> ParseTreeSpec(absl::string_view text, int trial) {
     spec.time = json.data.time.value_or("");
     spec.known_ahead = json.data.known_ahead;
   }
-  const absl::StatusOr<Metric> metric = MetricOf(json.task);
+  const absl::StatusOr<Metric> metric = MetricOf(json);
   if (!metric.ok()) return Wrong(metric.status().message());
   spec.metric = *metric;
   spec.seed = json.data.seed;

@@ -17,7 +17,16 @@ namespace traind {
 // An epoch of the Plan is a hundredth of the rounds that the spec allows.
 inline constexpr int64_t kTreeEpochs = 100;
 
-enum class TreeLoss { kCrossEntropy, kSquared, kAbsolute, kHuber, kSmape };
+enum class TreeLoss {
+  kCrossEntropy,
+  kSquared,
+  kAbsolute,
+  kHuber,
+  kSmape,
+  kQuantile,
+  kPoisson,
+  kTweedie,
+};
 
 struct TreeSpec {
   bool classification = true;
@@ -33,7 +42,10 @@ struct TreeSpec {
   int64_t rounds = 0;    // at most
   int64_t patience = 0;  // rounds without a better metric; 0: never
   TreeLoss loss = TreeLoss::kCrossEntropy;
+  std::string loss_kind;             // the same, as the spec names it
   double huber_delta = 1;            // in standard deviations of the target
+  double quantile = 0.5;             // kQuantile
+  double tweedie_power = 1.5;        // kTweedie
   std::vector<float> class_weights;  // empty: all alike
   bool balanced_classes = false;     // class weights from the fold's training rows
 

@@ -137,10 +137,20 @@ void AddObjective(const TreeSpec& spec, const BoosterData& data, bool resumed,
     case TreeLoss::kSmape:  // the gradients are our own
       parameters.emplace_back("objective", "reg:squarederror");
       return BeginWithMedian(data, resumed, parameters);
+    case TreeLoss::kQuantile:
+      parameters.emplace_back("objective", "reg:quantileerror");
+      parameters.emplace_back("quantile_alpha", ParameterText(spec.quantile));
+      return;
+    case TreeLoss::kPoisson:
+      return parameters.emplace_back("objective", "count:poisson"), void();
+    case TreeLoss::kTweedie:
+      parameters.emplace_back("objective", "reg:tweedie");
+      parameters.emplace_back("tweedie_variance_power", ParameterText(spec.tweedie_power));
+      return;
   }
 }
 
-void AddModel(const plain::XgboostSpec& m, Parameters& parameters) {
+void AddModel(const plain::XgboostSpec& m, TreeLoss loss, Parameters& parameters) {
   const auto add = [&](const char* name, const auto& value) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
       parameters.emplace_back(name, ParameterText(value));
@@ -165,7 +175,8 @@ void AddModel(const plain::XgboostSpec& m, Parameters& parameters) {
   add("max_cat_to_onehot", m.max_cat_to_onehot);
   add("max_cat_threshold", m.max_cat_threshold);
   add("num_parallel_tree", m.num_parallel_tree);
-  add("max_delta_step", m.max_delta_step);
+  // For counts the library has a limit of its own, without which steps from the mean are too long.
+  if (loss != TreeLoss::kPoisson || m.max_delta_step > 0) add("max_delta_step", m.max_delta_step);
 }
 
 class XgboostBooster final : public Booster {
@@ -253,7 +264,7 @@ class XgboostBooster final : public Booster {
   Parameters ParametersOf(const BoosterOptions& options) const {
     Parameters parameters;
     AddObjective(options.spec, data_, options.resume_rounds > 0, parameters);
-    AddModel(*options.spec.xgboost, parameters);
+    AddModel(*options.spec.xgboost, options.spec.loss, parameters);
     parameters.emplace_back("tree_method", "hist");
     parameters.emplace_back("device", "cpu");
     parameters.emplace_back("nthread", absl::StrCat(threads_));

@@ -52,6 +52,28 @@ TEST(MetricsTest, SmapeIsInPercentUpTo200) {
   EXPECT_DOUBLE_EQ(Score(*MetricByName("smape"), {1}, {3}), 100);
 }
 
+TEST(MetricsTest, ThePinballLossIsOneOfALevelWhichItsNameTells) {
+  const Metric nine = AtLevel(*MetricByName("pinball"), 0.9);
+  EXPECT_TRUE(HasLevel(nine));
+  EXPECT_FALSE(HasLevel(*MetricByName("mae")));
+  EXPECT_EQ(MetricName(nine), "pinball_q0.9");
+  EXPECT_EQ(nine, *MetricByName("pinball_q0.9"));
+  EXPECT_EQ(nine, AtLevel(AtLevel(*MetricByName("pinball"), 0.25), 0.9));
+  EXPECT_NE(nine, *MetricByName("pinball_q0.1"));
+  EXPECT_DOUBLE_EQ(Score(nine, {1, 3, 7}, {3, 1, kNan}), (0.9 * 2 + 0.1 * 2) / 2);
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("pinball_q0.2"), {1}, {3}), 0.4);
+  // At the median it is half the mean absolute error.
+  EXPECT_DOUBLE_EQ(Score(*MetricByName("pinball"), {1, 5}, {3, 1}), 1.5);
+  const std::vector<float> targets = {3, 1};
+  RowScorer scorer(nine, 1, absl::MakeConstSpan(targets));
+  scorer.values()[0] = 1;
+  scorer.values()[1] = 3;
+  EXPECT_DOUBLE_EQ(scorer.Score(), 1);
+  for (const char* name : {"pinball_q", "pinball_q1", "pinball_q0", "pinball_qx", "mae_q0.5"}) {
+    EXPECT_FALSE(MetricByName(name).ok()) << name;
+  }
+}
+
 TEST(MetricsTest, OfSeveralTargetsTheScoresAreAveraged) {
   const std::vector<float> predicted = {1, 10, 2, 30, 3, 20}, targets = {1, 12, 4, 30, 2, kNan};
   for (const Metric metric :

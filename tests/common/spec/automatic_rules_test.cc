@@ -69,8 +69,10 @@ TEST(AutomaticRulesTest, WhatTheSpecSaysTellsTheType) {
   spec.mutable_task()->set_metric("auc");
   EXPECT_EQ(TypeOfSpec(spec).type, "classification");
   spec.mutable_task()->clear_metric();
-  spec.mutable_train()->mutable_loss()->set_kind("huber");
-  EXPECT_EQ(TypeOfSpec(spec).type, "regression");
+  for (const char* kind : {"huber", "quantile", "poisson", "tweedie"}) {
+    spec.mutable_train()->mutable_loss()->set_kind(kind);
+    EXPECT_EQ(TypeOfSpec(spec).type, "regression") << kind;
+  }
   spec.mutable_train()->mutable_loss()->clear_kind();
   spec.mutable_train()->mutable_loss()->set_class_weights("balanced");
   EXPECT_EQ(TypeOfSpec(spec).type, "classification");
@@ -100,6 +102,37 @@ TEST(AutomaticRulesTest, ARandomForestNeedsAPartOfTheRowsOrOfTheColumns) {
   trees.clear_bagging_freq();
   trees.set_feature_fraction(0.5);
   EXPECT_EQ(Errors(spec), "");
+}
+
+TEST(AutomaticRulesTest, KindsThatDoNotLearnTheLossAreLeftOutOrRefused) {
+  v1::JobSpec spec = GoodSpec();
+  spec.mutable_task()->set_type("regression");
+  spec.mutable_model()->mutable_automatic();
+  v1::LossSpec& loss = *spec.mutable_train()->mutable_loss();
+  for (const char* kind : {"poisson", "tweedie", "quantile"}) {
+    loss.set_kind(kind);
+    EXPECT_EQ(Errors(spec), "");
+    EXPECT_THAT(KindsToTry(spec), ElementsAre("lightgbm", "xgboost", "mlp")) << kind;
+  }
+  EXPECT_TRUE(MayTryForest(spec));
+  spec.mutable_model()->mutable_automatic()->add_kinds("kernel");
+  EXPECT_THAT(Errors(spec), HasSubstr("model.automatic.kinds[0] 'kernel' learns the squared error, "
+                                      "and not train.loss.kind quantile"));
+  spec.mutable_model()->mutable_kernel();
+  EXPECT_THAT(Errors(spec), HasSubstr("model.kernel learns the squared error"));
+  loss.set_kind("huber");
+  EXPECT_EQ(Errors(spec), "");
+  v1::LightgbmSpec& forest = *spec.mutable_model()->mutable_lightgbm();
+  forest.set_boosting("rf");
+  forest.set_feature_fraction(0.5);
+  EXPECT_EQ(Errors(spec), "");
+  for (const char* kind : {"poisson", "tweedie", "smape"}) {
+    loss.set_kind(kind);
+    EXPECT_FALSE(MayTryForest(spec)) << kind;
+    EXPECT_THAT(Errors(spec), HasSubstr(std::string("model.lightgbm.boosting 'rf' does not learn "
+                                                    "train.loss.kind ") +
+                                        kind));
+  }
 }
 
 TEST(AutomaticRulesTest, ATreeHasALimit) {

@@ -27,8 +27,9 @@ TEST(MetricNamesTest, TheSpecTakesExactlyTheMetricsThatThereAre) {
 TEST(MetricNamesTest, AMetricHasOneFunctionAndSuitsSomeTask) {
   for (const Metric metric : AllMetrics()) {
     const MetricKind& kind = metric.kind();
-    EXPECT_EQ(
-        (kind.of_classes != nullptr) + (kind.of_values != nullptr) + (kind.of_masks != nullptr), 1)
+    EXPECT_EQ((kind.of_classes != nullptr) + (kind.of_values != nullptr) +
+                  (kind.of_level != nullptr) + (kind.of_masks != nullptr),
+              1)
         << kind.name;
   }
 }
@@ -50,7 +51,7 @@ TEST(MetricNamesTest, TheDirectionIsThatOfTheMetricForEveryTask) {
   for (const char* name : {"accuracy", "auc", "f1", "r2", "dice", "iou"}) {
     EXPECT_TRUE(HigherIsBetter(absl::string_view(name))) << name;
   }
-  for (const char* name : {"logloss", "rmse", "mae", "smape"}) {
+  for (const char* name : {"logloss", "rmse", "mae", "smape", "pinball", "pinball_q0.9"}) {
     EXPECT_FALSE(HigherIsBetter(absl::string_view(name))) << name;
   }
 }

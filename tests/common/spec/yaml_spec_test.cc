@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "job.yaml:3:26: error: data.target is a section; expected a text"},
         ErrorCase{"api: v1\ntask: {type: regression, metric: auc}\ndata: {train: a, target: y}",
                   "job.yaml:2:26: error: task.metric 'auc' does not fit regression; use rmse, "
-                  "mae, r2, smape"},
+                  "mae, r2, smape, pinball"},
         ErrorCase{"api: v1\ntask: {type: regression}\ndata: {train: a, target: y, id: y}",
                   "job.yaml:3:29: error: data.id 'y' is the target, too"},
         ErrorCase{"api: v1\nepochs: 5\ntask: {type: regression}\ndata: {train: a, target: y}",

@@ -50,6 +50,16 @@ TEST(PortfolioTest, EveryTrialIsAWholeSettingThatASpecMayHave) {
   }
 }
 
+TEST(PortfolioTest, EveryTrialLearnsTheLoss) {
+  v1::JobSpec spec = SpecOf("regression");
+  for (const char* kind : {"smape", "quantile", "poisson", "tweedie"}) {
+    spec.mutable_train()->mutable_loss()->set_kind(kind);
+    for (const double rows : {900., 20'000.}) {
+      EXPECT_EQ(WrongWith(spec, Make(spec, rows)), "") << kind << ", rows: " << rows;
+    }
+  }
+}
+
 TEST(PortfolioTest, TreesOfManyClassesLearnFaster) {
   const v1::JobSpec spec = SpecOf("classification");
   for (const double rows : {900., 20'000.}) {

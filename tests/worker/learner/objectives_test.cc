@@ -33,7 +33,7 @@ std::unique_ptr<Learner> NewLearner(const Golden& golden, const LearnerOptions& 
   LearnerData data;
   data.rows.rows = kSteps * kBatch;
   data.rows.numeric = golden.Floats("in.numeric");
-  data.values = golden.Floats("in.values");
+  data.values = golden.Floats(IsOfLogarithm(options.objective.loss) ? "in.counts" : "in.values");
   data.classes = golden.Integers("in.classes");
   SetTorchThreads(1);  // at these sizes more threads would only wait for each other
   auto learner = Learner::Create(options, std::move(data));
@@ -104,6 +104,45 @@ TEST(ObjectivesTest, SmapeInTheTargetsUnitUnderMomentumIsPyTorchs) {
     options.optimizer.momentum = 0.9;
     options.clip_norm = 0;
   });
+}
+
+TEST(ObjectivesTest, TheQuantileLossIsPyTorchs) {
+  for (const bool handwritten : {true, false}) {
+    ExpectRun("quantile", 3e-3, [=](LearnerOptions& options) {
+      options.objective.loss = LossKind::kQuantile;
+      options.objective.quantile = 0.8;
+      options.paths.handwritten_backward = handwritten;
+    });
+  }
+}
+
+void TakeLogarithms(LearnerOptions& options) {
+  options.target_mean = {2, 0.5, 30};  // the answers' unit
+  options.target_scale = {7, 7, 7};    // which has no part in it
+}
+
+TEST(ObjectivesTest, TheLossOfCountsIsPyTorchs) {
+  for (const bool handwritten : {true, false}) {
+    ExpectRun("poisson", 3e-3, [=](LearnerOptions& options) {
+      TakeLogarithms(options);
+      options.objective.loss = LossKind::kPoisson;
+      options.paths.handwritten_backward = handwritten;
+    });
+  }
+}
+
+TEST(ObjectivesTest, TheLossOfAmountsIsThatOfItsFormula) {
+  for (const bool handwritten : {true, false}) {
+    ExpectRun("tweedie", 0.02, [=](LearnerOptions& options) {
+      TakeLogarithms(options);
+      options.objective.loss = LossKind::kTweedie;
+      options.objective.tweedie_power = 1.3;
+      options.optimizer.kind = OptimizerKind::kSgd;
+      options.optimizer.weight_decay = 0;
+      options.clip_norm = 0;
+      options.paths.handwritten_backward = handwritten;
+    });
+  }
 }
 
 TEST(ObjectivesTest, PlainGradientDescentIsPyTorchs) {

@@ -61,6 +61,9 @@ std::vector<Case> Cases() {
   classes.objective.class_weights = {1, 2, 0.5f, 1};
   classes.shape.cardinalities = {4, 7};
   add("smape", Base("mlp", 1, 2, LossKind::kSmape));
+  add("quantile", Base("mlp", 1, 2, LossKind::kQuantile)).objective.quantile = 0.9;
+  add("poisson", Base("mlp", 1, 2, LossKind::kPoisson)).shape.cardinalities = {4, 7};
+  add("tweedie", Base("mlp", 1, 1, LossKind::kTweedie)).objective.tweedie_power = 1.7;
   LearnerOptions& window = add("window", Base("mlp", 4, 2, LossKind::kMse));
   window.shape.cardinalities = {4, 7};
   add("one layer", Base("mlp", 1, 1, LossKind::kMse)).model.mlp->hidden = {8};
@@ -69,6 +72,7 @@ std::vector<Case> Cases() {
   lstm.shape.cardinalities = {4, 7};
   lstm.model = ModelOf("lstm", R"({"hidden":12,"layers":3,"dropout":0.3})");
   add("lstm of a row", Base("lstm", 1, 2, LossKind::kHuber)).shape.cardinalities = {5};
+  add("lstm of counts", Base("lstm", 1, 2, LossKind::kPoisson));
   add("encoder", Base("transformer", 6, 1, LossKind::kMse));
   LearnerOptions& encoder = add("encoder with all", Base("transformer", 5, 3, LossKind::kHuber));
   encoder.shape.cardinalities = {4, 7};

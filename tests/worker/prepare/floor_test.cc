@@ -107,6 +107,23 @@ TEST(PriorFloorTest, RegressionTakesTheMean) {
   EXPECT_NEAR(floor.score, std::sqrt((0.25 + 2.25 + 42.25 + 20.25) / 4), 1e-6);
 }
 
+TEST(PriorFloorTest, WhereQuantilesAreWantedItIsThatOfTheOtherFolds) {
+  std::string train = "a,y\n";
+  std::vector<int16_t> fold_of;
+  for (int i = 0; i < 20; ++i) {
+    absl::StrAppend(&train, i, ",", i % 2 == 0 ? i / 2 : 100 + i / 2, "\n");
+    fold_of.push_back(static_cast<int16_t>(i % 2));
+  }
+  const auto table = MakeTable(train, "a\n7\n", TargetKind::kValue);
+  const Metric metric = *MetricByName("pinball_q0.9");
+  const Floor floor = PriorFloor(*table, FoldsOf(fold_of, 2), metric);
+  EXPECT_EQ(floor.model, "quantile");
+  EXPECT_EQ(floor.oof.values[0], 109);
+  EXPECT_EQ(floor.oof.values[1], 9);
+  EXPECT_THAT(floor.test.values, ElementsAre(108));
+  EXPECT_THAT(PriorOfAllRows(*table, FoldsOf(fold_of, 2), metric), ElementsAre(108));
+}
+
 TEST(LinearFloorTest, LearnsWhatIsLinear) {
   const auto classes = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
   const Floor logistic = Linear(*classes, *MetricByName("accuracy"));

@@ -421,6 +421,36 @@ TEST_F(PrepareTest, ClassesOfASingleRowAreToldOfAndNothingElseIsADataError) {
                        "or leave it out"));
 }
 
+TEST_F(PrepareTest, NegativeTargetsAndThoseOfZeroAloneAreRefusedForCounts) {
+  const auto rows = [](int negative, const char* most) {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 40; ++i) {
+      absl::StrAppend(&text, i, ",u,", i == negative ? "-2.5" : i % 3 == 0 ? "0" : most, "\n");
+    }
+    return text;
+  };
+  Put("test.csv", "a,b\n1,u\n");
+  nlohmann::json spec = Spec("regression");
+  for (const char* kind : {"poisson", "tweedie"}) {
+    spec["train"] = {{"loss", {{"kind", kind}}}};
+    Put("train.csv", rows(4, "3"));
+    const Failed failed = MustFail(spec);
+    EXPECT_EQ(failed.reason, AttemptEndReason::kDataError);
+    EXPECT_EQ(failed.message, absl::StrCat("train.csv: row 5, target 'y': -2.5 is negative, but "
+                                           "train.loss.kind ",
+                                           kind, " takes targets from 0 on"));
+    Put("train.csv", rows(-1, "0.0"));
+    EXPECT_EQ(MustFail(spec).message,
+              absl::StrCat("train.csv: target 'y' is 0 in every row, so train.loss.kind ", kind,
+                           " has nothing to learn"));
+    Put("train.csv", rows(-1, "3"));
+    EXPECT_EQ(std::get<Finished>(Run(spec).back()).attempt, 42);
+  }
+  Put("train.csv", rows(4, "3"));
+  spec["train"] = {{"loss", {{"kind", "mse"}}}};
+  EXPECT_EQ(std::get<Finished>(Run(spec).back()).attempt, 42);
+}
+
 TEST_F(PrepareTest, SpecsThatLackSomethingAreUserErrors) {
   nlohmann::json spec = Spec();
   spec["data"].erase("target");

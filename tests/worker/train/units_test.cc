@@ -202,6 +202,17 @@ TEST(TrainingSpecTest, OptimizersAndLossesAreRead) {
   EXPECT_TRUE(spec.ema_warmup);
   EXPECT_EQ(spec.thaw_layers, 3);
   EXPECT_EQ(spec.rate_scaling, RateScaling::kLinear);
+  spec = parse(R"("loss":{"kind":"quantile","quantile":0.8})");
+  EXPECT_EQ(spec.objective.loss, LossKind::kQuantile);
+  EXPECT_EQ(spec.objective.quantile, 0.8);
+  EXPECT_EQ(MetricName(spec.metric), "pinball_q0.8");
+  spec = parse(R"("loss":{"kind":"tweedie","tweedie_power":1.2})");
+  EXPECT_EQ(spec.objective.loss, LossKind::kTweedie);
+  EXPECT_EQ(spec.objective.tweedie_power, 1.2);
+  EXPECT_EQ(MetricName(spec.metric), "rmse");
+  spec = parse(R"("loss":{"kind":"poisson"})");
+  EXPECT_EQ(spec.objective.loss, LossKind::kPoisson);
+  EXPECT_EQ(spec.objective.tweedie_power, 1.5);
   spec = parse(R"("optimizer":{"kind":"rmsprop","alpha":0.9,"momentum":0.5},"weight_decay":0.1,)"
                R"("learning_rate":0.2,"loss":{"label_smoothing":0.1,"weights":[1,2.5]})",
                "classification");
@@ -256,6 +267,9 @@ TEST(TrainingSpecTest, ContradictionsNameTheField) {
            {R"("loss":{"kind":"mse"})", "train.loss.kind"},
            {R"("loss":{"class_weights":"balanced","weights":[1,2]})", "train.loss.weights"},
            {R"("loss":{"weights":[1,-2]})", "train.loss.weights[1]"},
+           {R"("loss":{"kind":"poisson"})", "train.loss.kind"},
+           {R"("loss":{"quantile":1})", "train.loss.quantile"},
+           {R"("loss":{"tweedie_power":2})", "train.loss.tweedie_power"},
            {R"("schedule":{"kind":"linear"})", "train.schedule.kind"},
            {R"("schedule":{"warmup_steps":1,"warmup_share":0.1})", "train.schedule"},
            {R"("collective":"mpi")", "train.collective"},

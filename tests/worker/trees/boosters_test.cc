@@ -221,7 +221,7 @@ TEST_P(EachLibraryTest, BytesThatAreNoTreesAreDataLoss) {
 }
 
 TEST_P(EachLibraryTest, EveryLossLearns) {
-  for (const char* loss : {"mse", "mae", "huber", "smape"}) {
+  for (const char* loss : {"mse", "mae", "huber", "smape", "quantile", "poisson", "tweedie"}) {
     FixtureOptions options;
     options.classification = false;
     const Fixture f = Load(Regression(loss), options);
@@ -229,6 +229,99 @@ TEST_P(EachLibraryTest, EveryLossLearns) {
     const double first = f.fold.Score(*metric, Validated(*Trained(f, 1)));
     const double last = f.fold.Score(*metric, Validated(*Trained(f, 100)));
     EXPECT_LT(last, 0.6 * first) << loss;
+  }
+}
+
+FixtureOptions Counts() {
+  FixtureOptions options;
+  options.classification = false;
+  options.counts = true;
+  options.train_rows = 2400;
+  return options;
+}
+
+// The mean over the validation rows, with answers of 0 and below at a little more than 0.
+double PoissonDeviance(const TreeFold& fold, const std::vector<float>& answers) {
+  double sum = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const double y = fold.values[i], mean = std::max(1e-3, static_cast<double>(answers[i]));
+    sum += 2 * ((y > 0 ? y * std::log(y / mean) : 0) - y + mean);
+  }
+  return sum / static_cast<double>(answers.size());
+}
+
+TEST_P(EachLibraryTest, CountsAreLearntBetterByTheirOwnLossAndNoAnswerIsNegative) {
+  const auto deviance = [this](const char* loss, bool of_logarithm) {
+    const Fixture f = Load(Regression(loss), Counts());
+    const std::vector<float> answers = Validated(*Trained(f, 60));
+    if (of_logarithm) EXPECT_GE(*std::min_element(answers.begin(), answers.end()), 0) << loss;
+    return PoissonDeviance(f.fold, answers);
+  };
+  const double squared = deviance("mse", false);
+  EXPECT_LT(deviance("poisson", true), 0.95 * squared);
+  EXPECT_LT(deviance("tweedie", true), 0.95 * squared);
+}
+
+TEST_P(EachLibraryTest, AQuantileHasItsShareOfTheTargetsBelow) {
+  for (const double level : {0.1, 0.9}) {
+    FixtureOptions options;
+    options.classification = false;
+    options.train_rows = 2400;
+    const Fixture f =
+        Load(absl::StrCat(R"({"task":{"type":"regression"},"train":{"loss":{"kind":"quantile",)",
+                          R"("quantile":)", level, R"(}},"model":{")", GetParam(), R"(":{}}})"),
+             options);
+    EXPECT_EQ(MetricName(f.spec.metric), absl::StrCat("pinball_q", level));
+    const std::vector<float> answers = Validated(*Trained(f, 60));
+    double below = 0;
+    for (size_t i = 0; i < answers.size(); ++i) below += f.fold.values[i] <= answers[i];
+    EXPECT_NEAR(below / static_cast<double>(answers.size()), level, 0.08);
+  }
+}
+
+// The files that are left are the library's own, so that its package predicts likewise.
+TEST_P(EachLibraryTest, TheObjectiveIsTheLibrarysOwn) {
+  const bool light = GetParam() == std::string("lightgbm");
+  const auto saved = [this](const std::string& loss) {
+    const auto bytes =
+        Trained(Load(absl::StrCat(R"({"task":{"type":"regression"},"train":{"loss":{)", loss,
+                                  R"(}},"model":{")", GetParam(), R"(":{}}})"),
+                     Counts()),
+                2)
+            ->Save(2);
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    return *bytes;
+  };
+  EXPECT_THAT(saved(R"("kind":"poisson")"),
+              HasSubstr(light ? "objective=poisson" : "count:poisson"));
+  const std::string tweedie = saved(R"("kind":"tweedie","tweedie_power":1.25)");
+  EXPECT_THAT(tweedie, HasSubstr(light ? "objective=tweedie" : "reg:tweedie"));
+  EXPECT_THAT(tweedie, HasSubstr(light ? "[tweedie_variance_power: 1.25]" : "1.25"));
+  const std::string quantile = saved(R"("kind":"quantile","quantile":0.75)");
+  EXPECT_THAT(quantile, HasSubstr(light ? "objective=quantile" : "reg:quantileerror"));
+  EXPECT_THAT(quantile, HasSubstr(light ? "[alpha: 0.75]" : "7.5E-1"));
+}
+
+TEST_P(EachLibraryTest, CountsGoOnFromSavedTrees) {
+  for (const char* loss : {"poisson", "tweedie", "quantile"}) {
+    const Fixture f = Load(Regression(loss), Counts());
+    const auto whole = Trained(f, 40);
+    BoosterOptions options;
+    options.resume = *Trained(f, 20)->Save(20);
+    options.resume_rounds = 20;
+    const auto resumed = Trained(f, 20, options);
+    EXPECT_EQ(resumed->rounds(), 40);
+    const std::vector<float> wanted = Validated(*whole), answers = Validated(*resumed);
+    // What is saved answers as the booster itself.
+    const auto loaded = LoadTrees(GetParam(), *resumed->Save(40), 1, 1);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    std::vector<float> later(answers.size());
+    ASSERT_TRUE(
+        (*loaded)->Predict(f.fold.DataOf(f.spec).validation, 40, absl::MakeSpan(later)).ok());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_NEAR(answers[i], wanted[i], 1e-3 * (1 + std::fabs(wanted[i]))) << loss << " " << i;
+      EXPECT_NEAR(later[i], answers[i], 1e-5 * (1 + std::fabs(answers[i]))) << loss << " " << i;
+    }
   }
 }
 
@@ -301,6 +394,18 @@ TEST(TreeSpecTest, ContradictionsAreNamed) {
   EXPECT_THAT(refused(R"({"task":{"type":"segmentation"},"model":{"lightgbm":{}}})"),
               HasSubstr("segmentation"));
   EXPECT_THAT(refused(R"({"model":{"mlp":{}}})"), HasSubstr("lightgbm, xgboost or kernel"));
+  const auto of_loss = [&](const char* kind, const char* type, const char* model) {
+    return refused(absl::StrCat(R"({"task":{"type":")", type, R"("},"train":{"loss":{"kind":")",
+                                kind, R"("}},"model":{)", model, "}}")
+                       .c_str());
+  };
+  constexpr char kForest[] = R"("lightgbm":{"boosting":"rf","feature_fraction":0.5})";
+  EXPECT_THAT(of_loss("poisson", "regression", kForest),
+              HasSubstr("rf contradicts train.loss.kind poisson"));
+  EXPECT_THAT(of_loss("tweedie", "regression", R"("kernel":{})"),
+              HasSubstr("does not learn train.loss.kind tweedie"));
+  EXPECT_THAT(of_loss("quantile", "forecasting", R"("lightgbm":{})"),
+              HasSubstr("train.loss.kind: expected mse, mae, huber, smape"));
 }
 
 TEST(TreeLibraryTest, AMissingLibraryIsNamedWithItsVersionAndThePlaces) {

@@ -14,16 +14,9 @@ struct LossAndSlope {
   float loss = 0, slope = 0;
 };
 
-LossAndSlope OfError(LossKind kind, float error, float delta) {
-  switch (kind) {
-    case LossKind::kMse:
-      return {error * error, 2 * error};
-    case LossKind::kMae:
-      return {std::fabs(error), Sign(error)};
-    default:  // Huber
-      if (std::fabs(error) < delta) return {0.5f * error * error, error};
-      return {delta * (std::fabs(error) - 0.5f * delta), delta * Sign(error)};
-  }
+LossAndSlope OfHuber(float error, float delta) {
+  if (std::fabs(error) < delta) return {0.5f * error * error, error};
+  return {delta * (std::fabs(error) - 0.5f * delta), delta * Sign(error)};
 }
 
 LossAndSlope OfSmape(float answer, float value) {
@@ -31,6 +24,54 @@ LossAndSlope OfSmape(float answer, float value) {
   const float size = std::fabs(answer) + std::fabs(value) + kSmapeEpsilon;
   const float loss = 2 * std::fabs(error) / size;
   return {loss, (2 * Sign(error) - loss * Sign(answer)) / size};
+}
+
+LossAndSlope OfQuantile(float error, float quantile) {
+  const float tilt = 0.5f - quantile;
+  return {0.5f * std::fabs(error) + tilt * error, 0.5f * Sign(error) + tilt};
+}
+
+// The exponential function, up to kMostExponent.
+LossAndSlope Exponential(float exponent) {
+  const float slope = std::exp(std::min(exponent, kMostExponent));
+  return {slope * (1 + std::max(0.0f, exponent - kMostExponent)), slope};
+}
+
+LossAndSlope OfPoisson(float output, float wanted) {
+  const LossAndSlope answer = Exponential(output);
+  const float least = wanted > 0 ? wanted - wanted * std::log(wanted) : 0.0f;
+  return {answer.loss - wanted * output - least, answer.slope - wanted};
+}
+
+LossAndSlope OfTweedie(float output, float wanted, float power) {
+  const LossAndSlope falling = Exponential((1 - power) * output);
+  const LossAndSlope rising = Exponential((2 - power) * output);
+  return {rising.loss / (2 - power) - wanted * falling.loss / (1 - power),
+          rising.slope - wanted * falling.slope};
+}
+
+// wanted: as ObjectiveLoss::Standardise has left it. mean, scale: the target's.
+LossAndSlope OfOutput(const Objective& objective, float output, float wanted, float mean,
+                      float scale) {
+  const float error = output - wanted;
+  switch (objective.loss) {
+    case LossKind::kMse:
+      return {error * error, 2 * error};
+    case LossKind::kMae:
+      return {std::fabs(error), Sign(error)};
+    case LossKind::kSmape: {
+      const LossAndSlope of = OfSmape(output * scale + mean, wanted);
+      return {of.loss, of.slope * scale};
+    }
+    case LossKind::kQuantile:
+      return OfQuantile(error, static_cast<float>(objective.quantile));
+    case LossKind::kPoisson:
+      return OfPoisson(output, wanted);
+    case LossKind::kTweedie:
+      return OfTweedie(output, wanted, static_cast<float>(objective.tweedie_power));
+    default:
+      return OfHuber(error, static_cast<float>(objective.huber_delta));
+  }
 }
 
 }  // namespace
@@ -86,22 +127,14 @@ double ObjectiveGradient::Run(const int32_t* rows, int64_t count, double weight,
   }
   const double cells = static_cast<double>(std::max<int64_t>(1, count * outputs_));
   const float each = static_cast<float>(weight / cells);
-  const float delta = static_cast<float>(objective_.huber_delta);
-  const bool smape = objective_.loss == LossKind::kSmape;
   for (int64_t i = 0; i < count; ++i) {
     const float* wanted = targets_.values + rows[i] * outputs_;
     for (int64_t j = 0; j < outputs_; ++j) {
       float& cell = output[i * outputs_ + j];
       const size_t column = static_cast<size_t>(j);
-      if (smape) {
-        const LossAndSlope at = OfSmape(cell * scale_[column] + mean_[column], wanted[j]);
-        loss += at.loss;
-        cell = at.slope * scale_[column] * each;
-      } else {
-        const LossAndSlope at = OfError(objective_.loss, cell - wanted[j], delta);
-        loss += at.loss;
-        cell = at.slope * each;
-      }
+      const LossAndSlope at = OfOutput(objective_, cell, wanted[j], mean_[column], scale_[column]);
+      loss += at.loss;
+      cell = at.slope * each;
     }
   }
   return loss / static_cast<double>(outputs_);

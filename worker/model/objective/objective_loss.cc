@@ -10,6 +10,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/xlogy.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -22,6 +23,22 @@ constexpr double kSmapeEpsilon = 1e-6;  // prevents 0/0
 
 at::Tensor Reduce(const at::Tensor& losses, int64_t reduction) {
   return reduction == at::Reduction::Mean ? losses.mean() : losses.sum();
+}
+
+// The exponential function, up to kMostExponent.
+at::Tensor Exponential(const at::Tensor& exponent) {
+  const at::Tensor bounded = exponent.clamp_max(kMostExponent);
+  return bounded.exp().mul(exponent.sub(bounded).add(1));
+}
+
+at::Tensor Poisson(const at::Tensor& output, const at::Tensor& wanted) {
+  const at::Tensor least = wanted.sub(at::xlogy(wanted, wanted));
+  return Exponential(output).sub(wanted.mul(output)).sub(least);
+}
+
+at::Tensor Tweedie(const at::Tensor& output, const at::Tensor& wanted, double power) {
+  const at::Tensor falling = Exponential(output.mul(1 - power)).mul(wanted).div(1 - power);
+  return Exponential(output.mul(2 - power)).div(2 - power).sub(falling);
 }
 
 // Returns [B], a loss per sample.
@@ -54,6 +71,11 @@ at::Tensor DiceCe(const at::Tensor& output, const at::Tensor& wanted) {
 ObjectiveLoss::ObjectiveLoss(const Objective& objective, const std::vector<double>& target_mean,
                              const std::vector<double>& target_scale, c10::Device device)
     : objective_(objective), mean_(target_mean), scale_(target_scale) {
+  // The unit of answers takes the place of both: they are exp(output) * scale + mean.
+  for (size_t k = 0; IsOfLogarithm(objective_.loss) && k < mean_.size(); ++k) {
+    scale_[k] = UnitOfLogarithm(mean_[k]);
+    mean_[k] = 0;
+  }
   const at::TensorOptions options = at::TensorOptions().dtype(at::kFloat);
   if (!objective_.class_weights.empty()) {
     class_weights_ = at::tensor(objective_.class_weights, options).to(device);
@@ -99,6 +121,14 @@ at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& w
       return at::l1_loss(output, wanted, reduction);
     case LossKind::kHuber:
       return at::huber_loss(output, wanted, reduction, objective_.huber_delta);
+    case LossKind::kQuantile: {
+      const at::Tensor error = output.sub(wanted);
+      return Reduce(error.abs().mul(0.5).add(error, 0.5 - objective_.quantile), reduction);
+    }
+    case LossKind::kPoisson:
+      return Reduce(Poisson(output, wanted), reduction);
+    case LossKind::kTweedie:
+      return Reduce(Tweedie(output, wanted, objective_.tweedie_power), reduction);
     case LossKind::kDiceBce:
       return Reduce(DiceBce(output, wanted), reduction);
     case LossKind::kDiceCe:
@@ -115,8 +145,9 @@ at::Tensor ObjectiveLoss::MeanLoss(const at::Tensor& output, const at::Tensor& w
 at::Tensor ObjectiveLoss::Answer(const at::Tensor& output) const {
   if (classification() || objective_.loss == LossKind::kDiceCe) return at::softmax(output, 1);
   if (objective_.loss == LossKind::kDiceBce) return at::sigmoid(output);
-  if (!mean_tensor_.defined()) return output;
-  return output.mul(scale_tensor_).add(mean_tensor_);
+  const at::Tensor values =
+      IsOfLogarithm(objective_.loss) ? output.clamp_max(kMostExponent).exp() : output;
+  return mean_tensor_.defined() ? values.mul(scale_tensor_).add(mean_tensor_) : values;
 }
 
 void ObjectiveLoss::Answer(absl::Span<float> output, int64_t outputs) const {
@@ -124,6 +155,9 @@ void ObjectiveLoss::Answer(absl::Span<float> output, int64_t outputs) const {
   for (size_t begin = 0; begin < output.size(); begin += width) {
     const absl::Span<float> row = output.subspan(begin, width);
     if (!classification()) {
+      if (IsOfLogarithm(objective_.loss)) {
+        for (float& value : row) value = std::exp(std::min(value, kMostExponent));
+      }
       for (size_t j = 0; j < width && !mean_.empty(); ++j) {
         row[j] = row[j] * static_cast<float>(scale_[j]) + static_cast<float>(mean_[j]);
       }

@@ -41,7 +41,7 @@ class ObjectiveLoss {
   at::Tensor MeanLoss(const at::Tensor& output, const at::Tensor& wanted, int64_t reduction) const;
 
   const Objective objective_;
-  const std::vector<double> mean_, scale_;
+  std::vector<double> mean_, scale_;
   at::Tensor class_weights_;               // [outputs], or undefined
   at::Tensor mean_tensor_, scale_tensor_;  // [outputs], or undefined
 };
