@@ -193,6 +193,19 @@ const Damage kDamages[] = {
        history.insert(begins + 1, deleted);
        return true;
      }},
+    {"ModelsToGo", "and a job at work uses its models",
+     [](History& history) {
+       const auto begins = std::find_if(history.begin(), history.end(), [](const json& r) {
+         return r["kind"] == "job" && r["models_from"] != "" && r["state"] == "RUNNING";
+       });
+       if (begins == history.end()) return false;
+       const json gone = {{"t", (*begins)["t"]},
+                          {"kind", "to_go"},
+                          {"jobs", json::array()},
+                          {"interim", {(*begins)["models_from"]}}};
+       history.insert(begins + 1, gone);
+       return true;
+     }},
     {"RowsAnsweredTwice", " twice",
      [](History& history) { return Repeat(history, "rows_answered"); }},
     {"RowsNeverAnswered", "was never answered by",

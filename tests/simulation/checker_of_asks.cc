@@ -23,6 +23,8 @@ bool Checker::ReadAsks(const json& r) {
     asked_[r["job"]] = r;
   } else if (kind == "deleted") {
     ReadDeleted(r);
+  } else if (kind == "to_go") {
+    CheckToGo(r);
   } else if (kind == "calm") {
     calm_at_ = r["t"];
   } else if (kind == "model_gone") {
@@ -58,6 +60,21 @@ void Checker::ReadDeleted(const json& r) {
     if (job.last.is_null() || Terminal(job.last["state"])) continue;
     if (job.last["models_from"] == id) {
       Violation("job ", id, " was deleted, and job ", other, " uses its models");
+    }
+  }
+}
+
+// Retention leaves alone what a Job at work predicts with.
+void Checker::CheckToGo(const json& r) {
+  std::set<std::string> used;
+  for (const auto& [id, job] : jobs_) {
+    if (!job.last.is_null() && !Terminal(job.last["state"])) used.insert(job.last["models_from"]);
+  }
+  for (const char* what : {"jobs", "interim"}) {
+    for (const json& id : r[what]) {
+      if (used.count(id) == 0) continue;
+      Violation("what job ", id.get<std::string>(), " has is to go (", what,
+                "), and a job at work uses its models");
     }
   }
 }

@@ -67,7 +67,8 @@ void Clients::ChoosePredict(absl::Time at) {
   const std::string& source =
       sources_[static_cast<size_t>(chance_.Int(0, static_cast<int>(sources_.size()) - 1))];
   const bool twice = chance_.Happens(0.2), ends = chance_.Happens(0.35);
-  const bool cancels = chance_.Happens(0.35);
+  const bool cancels = chance_.Happens(0.35), loses_source = chance_.Happens(0.1);
+  const absl::Duration lost_after = absl::Seconds(chance_.Uniform(0, 0.3));
   const absl::Duration patience = absl::Seconds(chance_.LogUniform(0.1, 8));
   last_due_ = std::max(last_due_, at + truth.spec.budget.value_or(absl::Seconds(5)));
   Told(truth, "PREDICT", source);
@@ -79,6 +80,7 @@ void Clients::ChoosePredict(absl::Time at) {
     world_->At(at + absl::Milliseconds(chance_.Int(0, 2000)),
                [this, request, source] { Submit(request, source, 0); });
   }
+  if (loses_source && !calm_) DeleteAt(at + lost_after, source);
   if (ends) world_->At(at + patience, [this, request, cancels] { EndEarly(request, cancels, 0); });
 }
 
@@ -95,8 +97,11 @@ void Clients::ChooseRows(absl::Time at, int calls) {
 }
 
 void Clients::ChooseDeletion(absl::Time at) {
-  const std::string& source =
-      sources_[static_cast<size_t>(chance_.Int(0, static_cast<int>(sources_.size()) - 1))];
+  DeleteAt(at,
+           sources_[static_cast<size_t>(chance_.Int(0, static_cast<int>(sources_.size()) - 1))]);
+}
+
+void Clients::DeleteAt(absl::Time at, const std::string& source) {
   world_->At(at, [this, source] {
     const auto known = acked_->find(source);
     if (known == acked_->end() || !coordinator_->up()) return;

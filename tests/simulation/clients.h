@@ -56,6 +56,7 @@ class Clients {
   void ChoosePredict(absl::Time at);
   void ChooseRows(absl::Time at, int calls);
   void ChooseDeletion(absl::Time at);
+  void DeleteAt(absl::Time at, const std::string& source);
   void Told(const JobTruth& truth, const char* what, const std::string& source);
   // The spec as it is stored, with the models that answer now.
   absl::StatusOr<std::string> ModelsNow(const std::string& source) const;

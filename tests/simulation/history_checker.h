@@ -164,6 +164,7 @@ class Checker {
   bool IsAsked(const JobSeen& job) const { return job.last["models_from"] != ""; }
   bool ReadAsks(const json& r);
   void ReadDeleted(const json& r);
+  void CheckToGo(const json& r);
   void ReadAskedJob(const json& r, JobSeen& job);
   void ReadContent(const json& r);
   void CheckPredicting(const json& r);

@@ -83,9 +83,15 @@ void SimCollector::Plan(StateContent content) {
   for (const Job& job : snapshot->active) {
     content.at_work.push_back(NeedsOf(job));
   }
+  nlohmann::json jobs = nlohmann::json::array(), interim = nlohmann::json::array();
   for (GarbageItem& item : PlanRetention(content, limits_, coordinator_->Now())) {
+    if (item.what == Garbage::kJob) jobs.push_back(item.name);
+    if (item.what == Garbage::kInterim) interim.push_back(item.name);
     items_.push_back(std::move(item));
   }
+  nlohmann::json& record = world_->Record("to_go");
+  record["jobs"] = std::move(jobs);
+  record["interim"] = std::move(interim);
   DropNext();
 }
 
