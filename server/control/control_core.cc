@@ -293,7 +293,8 @@ void ControlCore::Impl::UpdateQueues(JobEntry& entry) {
   if (trains && ready) urgency.latest_start -= LeastLeft(entry);
   const auto same = [](const Urgency& a, const Urgency& b) { return a.Key() == b.Key(); };
 
-  const bool prepares = !over && job.after.empty() && job.state != JobState::kPaused &&
+  const bool finishes = TrainsNothing(job) && job.finish_requested;
+  const bool prepares = !over && !finishes && job.after.empty() && job.state != JobState::kPaused &&
                         job.tasks[0].state == TaskState::kPending &&
                         job.tasks[0].not_before <= now_;
   if (entry.prepare_key && !prepares) {

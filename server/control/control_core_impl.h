@@ -436,6 +436,7 @@ class ControlCore::Impl {
     return job.tasks.size() == 1 && UsesModels(job.tasks[0].kind);
   }
   void AdvanceInference(JobEntry& entry);
+  void FinishInference(JobEntry& entry);
   void InferenceEnded(JobEntry& entry, AttemptEndReason reason, const std::string& message);
   void ConcludeInference(JobEntry& entry, JobEndReason reason, const std::string& message);
 

@@ -9,19 +9,37 @@
 namespace traind {
 
 void ControlCore::Impl::AdvanceInference(JobEntry& entry) {
+  const bool finishes = entry.view().finish_requested && !OpenAttempt(entry.view().tasks[0]);
   if (now_ >= FinalizeAt(entry)) AskDisk(entry);
+  if (finishes) FinishInference(entry);
   // Its Worker ends it at the deadline; what it has told by then counts.
-  if (now_ >= SettleAt(entry)) {
+  if (!IsTerminal(entry.view().state) && now_ >= SettleAt(entry)) {
     ConcludeInference(entry, JobEndReason::kBudgetReached, "the time was over");
   }
   UpdateQueues(entry);
+}
+
+// A Rank may have published, and what tells of it is with a Worker that nobody hears.
+void ControlCore::Impl::FinishInference(JobEntry& entry) {
+  const Job& job = entry.view();
+  const bool predicted = job.tasks[0].kind == TaskKind::kPredict && !job.attempts.empty();
+  if (predicted && !HasAnswer(job)) {
+    AskDisk(entry);
+    if (!entry.publication.disk_told && now_ < entry.publication.disk_by) return;
+  }
+  const std::string message = job.tasks[0].message;
+  ConcludeInference(entry, JobEndReason::kFinishedByUser, message);
 }
 
 void ControlCore::Impl::InferenceEnded(JobEntry& entry, AttemptEndReason reason,
                                        const std::string& message) {
   const bool serves = entry.view().tasks[0].kind == TaskKind::kServe;
   if (entry.view().finish_requested) {
-    return ConcludeInference(entry, JobEndReason::kFinishedByUser, message);
+    Task& task = EditDurably(entry).tasks[0];
+    task.state = TaskState::kPending;  // AdvanceInference ends the Job
+    task.message = message;
+    entry.publication.asked_disk = entry.publication.disk_told = false;
+    return;
   }
   switch (reason) {
     case AttemptEndReason::kCompleted:

@@ -174,7 +174,7 @@ void ControlCore::Impl::Handle(Finish& event) {
       if (LiveAttempt* live = OpenAttempt(job.tasks[0])) {
         SendStop(*live, StopMode::kPredict, StopReason::kUserFinished, "the user asked to finish");
       } else {
-        ConcludeInference(*entry, JobEndReason::kFinishedByUser, "");
+        FinishInference(*entry);
       }
       return Answer(event.call, absl::OkStatus(), entry);
     }

@@ -15,6 +15,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
+#include "server/retention/job_needs.h"
 
 namespace traind {
 namespace {
@@ -31,23 +32,6 @@ constexpr int64_t kMostFree = int64_t{10} << 30;
 // For so long it is remembered what a Job takes; people may delete files, too.
 constexpr absl::Duration kRememberUses = absl::Hours(1);
 constexpr int kMostPurges = 100'000;
-
-std::string KeyOfTable(const std::string& table) {
-  const std::string name = table.substr(table.rfind('/') + 1);
-  return name.substr(0, name.find('.'));
-}
-
-JobAtWork NeedsOf(const Job& job) {
-  JobAtWork needs;
-  needs.id = job.id;
-  needs.from = job.spec.from;
-  needs.models_from = job.spec.models_from;
-  if (!job.table.table.empty()) needs.table = KeyOfTable(job.table.table);
-  const bool trains = !job.tasks.empty() && !UsesModels(job.tasks[0].kind);
-  needs.reads_data = trains && job.table.table.empty();
-  if (job.spec.cache_read) needs.reuses = job.spec.cache_key;
-  return needs;
-}
 
 absl::Status Stopped() { return absl::CancelledError("traind is stopping"); }
 

@@ -23,6 +23,7 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/publish/publisher.h"
+#include "server/retention/job_needs.h"
 
 namespace traind {
 namespace {
@@ -47,38 +48,6 @@ void ForEachFile(const std::string& folder, Visit visit) {
     const std::string path = it->path().string();
     if (lstat(path.c_str(), &file) == 0 && !S_ISDIR(file.st_mode)) visit(path, file);
   }
-}
-
-// Returns the first two parts of a path in a Job's folder: attempts/7.
-std::string AttemptFolder(absl::string_view path) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(path, absl::MaxSplits('/', 2));
-  return parts.size() < 3 ? std::string() : absl::StrCat(parts[0], "/", parts[1]);
-}
-
-void AddMember(const Member& member, absl::flat_hash_set<std::string>* folders) {
-  folders->insert(AttemptFolder(member.oof));
-  folders->insert(AttemptFolder(member.test));
-}
-
-// Returns the Attempts' folders that a Prediction, a reuse or a later predict reads.
-absl::flat_hash_set<std::string> NeededFolders(const std::string& state_dir, const Job& job) {
-  absl::flat_hash_set<std::string> folders;
-  for (const Task& task : job.tasks) {
-    // It may hold a checkpoint that traind was not told of.
-    if (task.kind == TaskKind::kTrain) folders.insert(absl::StrCat("attempts/", task.attempt));
-    if (task.member) AddMember(*task.member, &folders);
-    if (!task.checkpoint) continue;
-    absl::string_view manifest = task.checkpoint->manifest;
-    absl::ConsumePrefix(&manifest, JobDir(job.id) + "/");
-    folders.insert(AttemptFolder(manifest));
-  }
-  if (job.prediction) {
-    for (const Member& member : job.prediction->members) AddMember(member, &folders);
-  }
-  if (const auto standing = ReadStandingPrediction(state_dir, job.id); standing.ok()) {
-    for (const Member& member : standing->members) AddMember(member, &folders);
-  }
-  return folders;
 }
 
 // Reads the writer's process from NAME.tmp-PID-COUNT. Returns false for any other name.
@@ -121,7 +90,9 @@ absl::Status RemoveDurably(const std::string& path) {
 FolderUse UseOfJob(const std::string& state_dir, const Job& job) {
   FolderUse use;
   const std::string root = absl::StrCat(state_dir, "/", JobDir(job.id), "/");
-  const absl::flat_hash_set<std::string> needed = NeededFolders(state_dir, job);
+  const auto standing = ReadStandingPrediction(state_dir, job.id);
+  const absl::flat_hash_set<std::string> needed =
+      NeededFolders(job, standing.ok() ? &*standing : nullptr);
   std::error_code no_link;
   const std::string current =
       fs::read_symlink(absl::StrCat(state_dir, "/", CurrentLink(job.id)), no_link).string();

@@ -149,6 +149,7 @@ void GrpcWorkerGateway::Open(const std::shared_ptr<Session>& session, const v1::
       // Nobody else knows the session yet, so this comes first.
       session->Send(std::move(welcome), WorkerStream::WhenFull::kEnd);
       former = std::exchange(sessions_[session->worker], session);
+      GiveBack(session->worker);
       v1::WorkerInfo& known = known_[session->worker];
       info.set_mode(known.mode());
       if (known.has_drain_at()) *info.mutable_drain_at() = known.drain_at();
@@ -184,13 +185,17 @@ void GrpcWorkerGateway::Forget(const std::shared_ptr<Session>& session) {
   for (v1::SlotInfo& slot : *info.mutable_slots()) slot.clear_figures();
   // It said that it leaves: machines that are lent would fill the list.
   if (info.mode() == v1::WORKER_MODE_LEAVING) known_.erase(session->worker);
+  GiveBack(session->worker);
+  TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
+}
+
+void GrpcWorkerGateway::GiveBack(const std::string& worker) {
   for (auto& [id, question] : questions_) {
-    if (question->worker == session->worker && !question->answer.has_value()) {
+    if (question->worker == worker && !question->answer.has_value()) {
       question->answer = absl::AbortedError("the rows were lost with their Worker");
     }
   }
   answered_.NotifyAll();
-  TRAIND_LOG(INFO) << "the Worker " << session->worker << " detached";
 }
 
 void GrpcWorkerGateway::Take(const std::shared_ptr<Session>& session,

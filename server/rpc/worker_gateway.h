@@ -102,6 +102,8 @@ class GrpcWorkerGateway final : public WorkerGateway, public v1::WorkerService::
   void Take(const std::shared_ptr<Session>& session, const v1::WorkerMessage& message);
   // Whether the Worker's token still counts, looked up now and then.
   absl::Status CheckAgain(Session& session) const;
+  // Gives back what a Worker was asked whose stream has ended or has given way to a new one.
+  void GiveBack(const std::string& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeAnswer(const v1::RowsAnswered& answer) ABSL_LOCKS_EXCLUDED(mutex_);
   // nullopt: a report that this traind does not know, or must not believe.
   static std::optional<facts::Fact> ReadFact(const Session& session,

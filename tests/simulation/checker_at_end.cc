@@ -79,6 +79,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
   }
   const json& last = job.last;
   const std::string state = last["state"];
+  if (IsAsked(job)) return CheckAskedAtEnd(id, job);
   if (truths_.count(last["request"]) == 0) {
     return Violation("job ", id, " was never asked for");
   }

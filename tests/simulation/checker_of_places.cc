@@ -203,7 +203,7 @@ bool Checker::IsFreeForAll(const std::string& worker, int slot, const json& r) c
 // A Job is told that no Worker suits (with a text, at least once its data are read), or no more.
 void Checker::ReadTold(const json& r) {
   JobSeen& job = jobs_[r["job"]];
-  if (job.last.is_null() || !r["unmatched"]) return;
+  if (job.last.is_null() || !r["unmatched"] || IsAsked(job)) return;
   const json& truth = truths_.at(job.last["request"]);
   if (!faults_ && truth["placeable"] && r["t"] > began_ + kAllAreThere) {
     Violation("job ", r["job"].get<std::string>(),
@@ -287,7 +287,7 @@ void Checker::CheckWaits() {
     }
   }
   for (const auto& [id, job] : jobs_) {
-    if (job.last.is_null() || truths_.at(job.last["request"])["reuses"]) continue;
+    if (job.last.is_null() || IsAsked(job) || truths_.at(job.last["request"])["reuses"]) continue;
     for (const Wait& wait : waits[id]) {
       ++counts_[wait.made_room ? "waits_after_making_room" : "waits"];
       const int64_t from = IdleBeside(DemandOfJob(job), wait, busy);

@@ -181,7 +181,8 @@ void Checker::CheckStarved() {
   if (faults_ || preempted_by_ < 0 || owner_slots_ > 0) return;
   const int64_t most = preempted_by_ + kEstimates;
   for (const auto& [id, job] : jobs_) {
-    if (job.last.is_null() || job.last["deadline"] < 0 || job.last["wants"] > 1) continue;
+    if (job.last.is_null() || IsAsked(job)) continue;
+    if (job.last["deadline"] < 0 || job.last["wants"] > 1) continue;
     const int priority = job.last["priority"];
     // Those of a higher class get what is freed first.
     const bool highest = std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {

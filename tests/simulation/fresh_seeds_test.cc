@@ -23,11 +23,12 @@ struct Part {
   const char* machines;  // as `simulate --machines` names them
   Machines of;
 };
-// Each has a quarter of the seeds, and they may run side by side.
+// Each has a fifth of the seeds, and they may run side by side.
 constexpr Part kParts[] = {{"any", Machines::kAny},
                            {"any", Machines::kAny},
                            {"spanned", Machines::kSpanned},
-                           {"fleet", Machines::kFleet}};
+                           {"fleet", Machines::kFleet},
+                           {"asked", Machines::kAsked}};
 
 uint64_t Seeds() {
   const char* const text = std::getenv("SIMULATION_FRESH");
@@ -62,7 +63,7 @@ TEST_P(FreshSeedsTest, KeepThePromise) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Quarter, FreshSeedsTest, testing::ValuesIn(kParts));
+INSTANTIATE_TEST_SUITE_P(Fifth, FreshSeedsTest, testing::ValuesIn(kParts));
 
 }  // namespace
 }  // namespace traind::simulation

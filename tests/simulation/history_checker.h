@@ -53,6 +53,15 @@ class Checker {
     std::map<size_t, Wait> waiting;          // by task
     std::vector<Wait> waited;
     int64_t unmet_since = -1, told_at = -1;  // that no Worker suits
+    int64_t first_at = -1;                   // stored; of one that trains nothing
+    int64_t deleted_at = -1;
+    std::map<int64_t, std::string> contents;  // of its Predictions that have stood
+  };
+  // Rows that a client asked for at once.
+  struct RowsSeen {
+    std::string source;
+    int64_t due = 0;
+    bool patient = false, calm = false, ended = false;
   };
   struct RankSeen {
     std::string job, worker;
@@ -150,6 +159,21 @@ class Checker {
   void CheckWaits();
   BusyBySlot BusySpans() const;
   int64_t IdleBeside(const Demand& demand, const Wait& wait, const BusyBySlot& busy) const;
+  // checker_of_asks.cc
+  // Whether it predicts or serves with another one's models.
+  bool IsAsked(const JobSeen& job) const { return job.last["models_from"] != ""; }
+  bool ReadAsks(const json& r);
+  void ReadDeleted(const json& r);
+  void CheckToGo(const json& r);
+  void ReadAskedJob(const json& r, JobSeen& job);
+  void ReadContent(const json& r);
+  void CheckPredicting(const json& r);
+  void ReadRowsAnswered(const json& r);
+  void ReadRowsEnd(const json& r);
+  void CheckAskedAtEnd(const std::string& id, const JobSeen& job);
+  void CheckPrediction(const std::string& id, const JobSeen& job, const json& asked);
+  void CheckPredictedInTime(const std::string& id, const JobSeen& job, const json& asked);
+  void CheckRows();
   // Until when, from `t` on, traind could not write; t: it could.
   int64_t BlockedUntil(int64_t t) const;
 
@@ -158,6 +182,13 @@ class Checker {
   std::map<std::string, JobSeen> jobs_;
   std::map<std::string, std::string> by_request_;
   std::map<std::string, json> truths_;  // by request
+  std::map<std::string, json> asked_;   // what was asked, by Job that trains nothing
+  std::map<int64_t, RowsSeen> calls_;
+  // Questions that Workers have and have not answered, by Worker.
+  std::map<std::string, std::set<int64_t>> questions_;
+  std::set<int64_t> answered_;                         // questions
+  std::map<std::string, std::set<int64_t>> predicts_;  // Attempts that predict a file, by Worker
+  int64_t calm_at_ = -1;                               // nothing goes wrong from then on
   std::map<int64_t, RankSeen> ranks_;
   // The parts of gangs that span Workers, besides those with rank 0: by Attempt and Worker.
   std::map<std::pair<int64_t, std::string>, RankSeen> parts_;

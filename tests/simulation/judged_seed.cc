@@ -9,8 +9,8 @@ JudgedSeed JudgeSeed(uint64_t seed, With with, Machines machines, Counts* counts
   if (!judged.outcome.faults || machines == Machines::kLimited) return judged;
   const History calm = Simulate(seed, With::kNoFaults, machines).history;
   std::vector<std::string> more = CheckQuality(judged.outcome.history, calm);
-  if (machines == Machines::kFleet) {
-    // Some rules of places hold only where nothing goes wrong.
+  if (machines == Machines::kFleet || machines == Machines::kAsked) {
+    // Some rules hold only where nothing goes wrong.
     for (const std::string& violation : CheckHistory(calm, counts)) {
       more.push_back("without faults: " + violation);
     }

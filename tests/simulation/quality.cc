@@ -72,7 +72,8 @@ std::vector<std::string> CheckQuality(const std::vector<json>& history,
   const Jobs jobs = ReadJobs(history), calm = ReadJobs(without_faults);
   for (const auto& [request, job] : jobs.last) {
     const auto undisturbed = calm.last.find(request);
-    if (undisturbed == calm.last.end() || !Comparable(jobs.truth.at(request))) continue;
+    if (undisturbed == calm.last.end() || jobs.truth.count(request) == 0) continue;
+    if (!Comparable(jobs.truth.at(request))) continue;
     const json& other = undisturbed->second;
     if (job["state"] != "SUCCEEDED" || other["state"] != "SUCCEEDED") continue;
     if (!job["has_test"] || job["quality"] >= other["quality"]) continue;

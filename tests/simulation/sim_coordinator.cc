@@ -18,6 +18,7 @@ absl::Time SimCoordinator::Now() const { return anchor_wall_ + (world_->now() - 
 void SimCoordinator::Start() {
   if (up()) return;
   ++life_;
+  ++starts_;
   anchor_ = world_->now();
   anchor_wall_ = world_->wall();
   Load();
@@ -50,6 +51,7 @@ void SimCoordinator::Kill() {
   core_.reset();
   inbox_.clear();
   busy_ = false;
+  gateway_.Forget();
   world_->Record("coordinator_end");
   for (const auto& [session, stream] : std::exchange(streams_, {})) {
     SimWorker* worker = workers_.at(stream.worker);
@@ -66,6 +68,7 @@ void SimCoordinator::Kill() {
 uint64_t SimCoordinator::Open(const std::string& worker) {
   if (!up()) return 0;
   const uint64_t session = next_session_++;
+  gateway_.StreamEnded(worker);  // it takes the place of the one before
   streams_[session] = {worker, world_->now()};
   return session;
 }
@@ -82,6 +85,7 @@ void SimCoordinator::AdoptPrediction(uint64_t session, const std::string& job) {
 
 void SimCoordinator::StreamLost(const std::string& worker, uint64_t session) {
   if (streams_.erase(session) == 0 || !up()) return;
+  if (!HasStream(worker)) gateway_.StreamEnded(worker);
   Post(WorkerDetached{worker, session});
 }
 
@@ -101,6 +105,24 @@ void SimCoordinator::Call(std::function<Event(CallId)> request, Answer answer) {
         calls_[call] = answer;
         Post(request(call));
       });
+}
+
+bool SimCoordinator::HasStream(const std::string& worker) const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [&worker](const auto& stream) { return stream.second.worker == worker; });
+}
+
+uint64_t SimCoordinator::AskRows(const std::string& worker, int64_t attempt,
+                                 SimGateway::Done done) {
+  if (!HasStream(worker)) {
+    done(absl::UnavailableError("its worker is not connected"));
+    return 0;
+  }
+  rank_protocol::Rows rows;
+  rows.attempt = attempt;
+  rows.request = gateway_.Ask(worker, std::move(done));
+  ToWorker(worker, [rows](SimWorker& w, uint64_t s) { w.Receive(s, rows); });
+  return rows.request;
 }
 
 void SimCoordinator::Post(Event event) {
@@ -190,6 +212,7 @@ void SimCoordinator::Recover(const Turn& turn, const absl::Status& status) {
   }
   for (const auto& [session, stream] : std::exchange(streams_, {})) {
     SimWorker* worker = workers_.at(stream.worker);
+    gateway_.StreamEnded(stream.worker);
     world_->After(absl::Milliseconds(1),
                   [worker, session = session] { worker->StreamClosed(session); });
   }
@@ -365,6 +388,9 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["worker"] = note.id;
     record["mode"] = static_cast<int>(note.mode);
   }
+  for (const auto& deletion : turn.mutations.deletions) {
+    world_->Record("deleted")["job"] = deletion.job;
+  }
   for (const auto& job : turn.mutations.jobs) {
     nlohmann::json& record = world_->Record("job");
     record["job"] = job->id;
@@ -397,6 +423,8 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     record["revisions"] = job->plans.size();
     record["quality"] = job->prediction ? static_cast<int>(job->prediction->quality) : 0;
     record["number"] = job->prediction ? job->prediction->number : 0;
+    record["content"] = job->prediction ? job->prediction->sha256 : "";
+    record["models_from"] = job->spec.models_from;
     int complete = 0;
     nlohmann::json members = nlohmann::json::array();  // [task, attempt]
     if (job->prediction) {
@@ -430,7 +458,7 @@ void SimCoordinator::RecordCommit(const Turn& turn) {
     for (const Attempt& attempt : job->attempts) {
       attempts.push_back({attempt.id, PlaceOf(*job, attempt),
                           attempt.ended_at == absl::InfiniteFuture(), Name(attempt.end_reason),
-                          attempt.worker, attempt.first_step});
+                          attempt.worker, attempt.first_step, SlotCount(attempt)});
     }
     record["attempts"] = std::move(attempts);
     nlohmann::json decisions = nlohmann::json::array();

@@ -13,6 +13,7 @@
 
 #include "server/control/control_core.h"
 #include "server/store/memory_store.h"
+#include "tests/simulation/sim_gateway.h"
 #include "tests/simulation/sim_worker.h"
 #include "tests/simulation/world.h"
 
@@ -44,10 +45,15 @@ class SimCoordinator {
   uint64_t newest_session() const { return next_session_ - 1; }
 
   void Call(std::function<Event(CallId)> request, Answer answer);
+  // Rows for an Attempt that serves there; returns the number of the question.
+  uint64_t AskRows(const std::string& worker, int64_t attempt, SimGateway::Done done);
+  SimGateway& gateway() { return gateway_; }
   void Shutdown() { Post(ShutdownRequested{}); }
 
   MemoryStore& store() { return store_; }
   int64_t turns() const { return turns_; }
+  // Of this process; another one after it was killed.
+  int starts() const { return starts_; }
 
  private:
   struct Stream {
@@ -65,6 +71,7 @@ class SimCoordinator {
   void Publish(PublishCommand command);
   void EndPublishing(const std::string& id);
   void Reuse(ReuseCommand command);
+  bool HasStream(const std::string& worker) const;
   void ToWorker(const std::string& worker, std::function<void(SimWorker&, uint64_t)> deliver);
   void ArmWakeup(absl::Time at);
   // model: the fold, trial and seed.
@@ -85,6 +92,8 @@ class SimCoordinator {
 
   std::unique_ptr<ControlCore> core_;
   uint64_t life_ = 0;  // grows with every start and end
+  int starts_ = 0;
+  SimGateway gateway_;
   absl::Time anchor_wall_, anchor_;
   std::vector<Event> inbox_;
   bool busy_ = false;

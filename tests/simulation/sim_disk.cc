@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_disk.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/job_layout.h"
 #include "common/publish/standing_rules.h"
 
 namespace traind::simulation {
@@ -26,9 +28,21 @@ std::map<int, double> ScoresByFold(const std::vector<Member>& members) {
   return means;
 }
 
+// Of a path jobs/JOB/...
+std::string JobOf(const std::string& path) {
+  const size_t begin = JobDir("").size(), end = path.find('/', begin);
+  return end == std::string::npos ? std::string() : path.substr(begin, end - begin);
+}
+
+// A stand-in counts as none.
+size_t CountMembers(const PublishedPrediction& prediction) {
+  return prediction.quality == Quality::kFloor ? 0 : prediction.members.size();
+}
+
 }  // namespace
 
 void Disk::Write(const std::string& path, const std::string& content) {
+  if (!removed_.empty() && removed_.count(JobOf(path)) > 0) return;
   File& file = files_[path];
   if (!file.undo) {
     file.undo.emplace();
@@ -38,10 +52,30 @@ void Disk::Write(const std::string& path, const std::string& content) {
   file.exists = true;
 }
 
+void Disk::Sync(const std::string& path) {
+  const auto file = files_.find(path);
+  if (file != files_.end()) file->second.undo.reset();
+}
+
 std::optional<std::string> Disk::Read(const std::string& path) const {
   const auto file = files_.find(path);
   if (file == files_.end() || !file->second.exists) return std::nullopt;
   return file->second.content;
+}
+
+std::vector<std::string> Disk::List(const std::string& prefix) const {
+  std::vector<std::string> paths;
+  for (auto file = files_.lower_bound(prefix); file != files_.end(); ++file) {
+    if (!absl::StartsWith(file->first, prefix)) break;
+    if (file->second.exists) paths.push_back(file->first);
+  }
+  return paths;
+}
+
+void Disk::RemoveJob(const std::string& job) {
+  for (const std::string& path : List(absl::StrCat(JobDir(job), "/"))) Remove(path);
+  jobs_.erase(job);
+  removed_.insert(job);
 }
 
 absl::Duration Disk::SyncTime() {
@@ -128,35 +162,60 @@ bool Disk::Stays(const PublishRequest& request, const JobFolder& folder,
       [&] { return NotWorse(request.job, next, standing.prediction); });
 }
 
+void Disk::WriteFloor(const std::string& job) {
+  if (removed_.count(job) > 0) return;
+  ++jobs_[job].floor;
+  const std::string path = absl::StrCat(FloorDir(job), "/model.json");
+  Write(path, absl::StrCat(jobs_[job].floor));
+  Sync(path);
+}
+
 void Disk::Publish(Publishing publishing) {
   if (!publishing.alive()) return;
-  if (jobs_[publishing.request.job].locked) {
+  const auto folder = jobs_.find(publishing.request.job);
+  if (folder != jobs_.end() && folder->second.locked) {
     return world_->After(kLockPoll, [this, publishing] { Publish(publishing); });
   }
   Begin(publishing);
 }
 
-void Disk::Begin(const Publishing& publishing) {
-  const PublishRequest& request = publishing.request;
-  JobFolder& folder = jobs_[request.job];
-  if (folder.ended) return publishing.done(absl::FailedPreconditionError("the job is over"));
+PublishedPrediction Disk::Joined(const PublishRequest& request, const JobFolder& folder) const {
   PublishedPrediction next;
   next.members = Choose(request, folder);
   next.quality = QualityOf(request, next.members.size(), CompleteFolds(next.members, {}));
+  return next;
+}
+
+void Disk::Begin(const Publishing& publishing) {
+  const PublishRequest& request = publishing.request;
+  if (removed_.count(request.job) > 0) {
+    return publishing.done(absl::FailedPreconditionError("the job is deleted"));
+  }
+  JobFolder& folder = jobs_[request.job];
+  if (folder.ended) return publishing.done(absl::FailedPreconditionError("the job is over"));
+  PublishedPrediction next = publishing.answer ? *publishing.answer : Joined(request, folder);
   next.at = publishing.stamp;
   next.changed = true;
-  if (next.members.empty() && folder.floor == 0) {
+  if (publishing.answer) {
+    const auto standing = Standing(request.job);
+    if (standing && CountMembers(*standing) >= CountMembers(next)) {
+      return publishing.done(*standing);
+    }
+  } else if (next.members.empty() && folder.floor == 0) {
     if (folder.current > 0) return publishing.done(*Standing(request.job));
     return publishing.done(absl::NotFoundError("no floor and no member"));
   }
   if (!publishing.has_test) return publishing.done(next);
-  if (Stays(request, folder, next)) return publishing.done(*Standing(request.job));
+  if (!publishing.answer && Stays(request, folder, next)) {
+    return publishing.done(*Standing(request.job));
+  }
   folder.locked = true;
   world_->After(publishing.cost, [this, publishing, next] { Commit(publishing, next); });
 }
 
 void Disk::Commit(const Publishing& publishing, PublishedPrediction next) {
   const std::string& job = publishing.request.job;
+  if (removed_.count(job) > 0) return publishing.done(absl::NotFoundError("the job is deleted"));
   JobFolder& folder = jobs_[job];
   const auto unlock = [&folder] { folder.locked = false; };
   if (!publishing.alive()) return unlock();
@@ -175,6 +234,7 @@ void Disk::Commit(const Publishing& publishing, PublishedPrediction next) {
   folder.current = next.number;
   RecordCurrent("published", job);
   world_->After(slow ? SyncTime() : kQuickSync, [this, job, publishing, next] {
+    if (removed_.count(job) > 0) return publishing.done(absl::NotFoundError("the job is deleted"));
     if (!publishing.alive()) {
       jobs_[job].locked = false;
       return;
@@ -186,6 +246,7 @@ void Disk::Commit(const Publishing& publishing, PublishedPrediction next) {
 }
 
 void Disk::EndPublishing(const std::string& job, int number, std::function<bool()> alive) {
+  if (removed_.count(job) > 0) return;
   JobFolder& folder = jobs_[job];
   if (full) return;
   folder.ended = true;
@@ -194,7 +255,7 @@ void Disk::EndPublishing(const std::string& job, int number, std::function<bool(
 }
 
 void Disk::Point(const std::string& job, std::function<bool()> alive, int number) {
-  if (!alive()) return;
+  if (!alive() || removed_.count(job) > 0) return;
   JobFolder& folder = jobs_[job];
   if (folder.locked) {
     return world_->After(kLockPoll, [this, job, alive, number] { Point(job, alive, number); });
@@ -224,6 +285,7 @@ void Disk::RecordCurrent(const char* kind, const std::string& job) const {
     folds.insert(member.fold);
   }
   record["folds"] = folds;
+  record["content"] = standing ? standing->sha256 : "";
 }
 
 void Disk::RecordStanding() const {

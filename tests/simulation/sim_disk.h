@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace traind::simulation {
 // dead one leaves what it has done, and frees the Job's lock.
 struct Publishing {
   PublishRequest request;
+  // Of a Rank that predicts a later file, in place of what follows from `request`: as
+  // common/publish/dataset_publisher.h says.
+  std::optional<PublishedPrediction> answer = std::nullopt;
   bool has_test = true;
   absl::Time stamp;
   absl::Duration cost;
@@ -35,13 +39,19 @@ class Disk {
   // ---- files, by their paths in the state folder
   // Replaces the file as a rename does; a loss of power may undo it until it is synced.
   void Write(const std::string& path, const std::string& content);
-  void Sync(const std::string& path) { files_[path].undo.reset(); }
+  void Sync(const std::string& path);
   // nullopt: there is none.
   std::optional<std::string> Read(const std::string& path) const;
+  // The files whose paths begin so.
+  std::vector<std::string> List(const std::string& prefix) const;
+  // Durably, also where the disk is full.
+  void Remove(const std::string& path) { files_.erase(path); }
+  // All of its folder; nobody writes into it again, as traind removes what returns.
+  void RemoveJob(const std::string& job);
 
   // ---- Predictions
   // Another floor is on disk.
-  void WriteFloor(const std::string& job) { ++jobs_[job].floor; }
+  void WriteFloor(const std::string& job);
   void Publish(Publishing publishing);
   // As common/publish/ended_job.h says.
   void EndPublishing(const std::string& job, int number, std::function<bool()> alive);
@@ -79,6 +89,7 @@ class Disk {
   };
 
   void Begin(const Publishing& publishing);
+  PublishedPrediction Joined(const PublishRequest& request, const JobFolder& folder) const;
   void Commit(const Publishing& publishing, PublishedPrediction next);
   void Point(const std::string& job, std::function<bool()> alive, int number);
   std::vector<Member> Choose(const PublishRequest& request, const JobFolder& folder) const;
@@ -92,6 +103,7 @@ class Disk {
   World* world_;
   std::map<std::string, File> files_;
   std::map<std::string, JobFolder> jobs_;
+  std::set<std::string> removed_;  // Jobs
 };
 
 }  // namespace traind::simulation

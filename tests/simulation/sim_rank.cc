@@ -37,6 +37,12 @@ void SimProcess::Take(const rp::ToProcess& message) {
     Prepare(*prepare);
   } else if (const auto* train = std::get_if<rp::Train>(&message)) {
     Train(*train);
+  } else if (const auto* predict = std::get_if<rp::Predict>(&message)) {
+    PredictFile(*predict);
+  } else if (const auto* serve = std::get_if<rp::Serve>(&message)) {
+    Serve(*serve);
+  } else if (const auto* rows = std::get_if<rp::Rows>(&message)) {
+    if (!over_ && rows->attempt == attempt_) TakeRows(*rows);
   } else if (const auto* replan = std::get_if<rp::Replan>(&message)) {
     if (!over_ && replan->attempt == attempt_) Replan(*replan);
   } else if (const auto* stop = std::get_if<rp::Stop>(&message)) {
@@ -343,7 +349,7 @@ void SimProcess::EndEpoch() {
 void SimProcess::Tick() {
   if (hung_ || stalled_) return;
   Schedule(absl::Seconds(1), &SimProcess::Tick, false);
-  if (stopping_) return around_.say(rp::LogText{"info", "still at work"});
+  if (stopping_ || infers()) return around_.say(rp::LogText{"info", "still at work"});
   facts::Progress progressed;
   double passes = epochs_done_;
   if (in_epoch_) {
@@ -357,7 +363,7 @@ void SimProcess::Tick() {
 }
 
 void SimProcess::Replan(const rp::Replan& replan) {
-  if (hung_ || stalled_) return;
+  if (hung_ || stalled_ || infers()) return;
   if (replan.epochs > 0) epochs_ = replan.epochs;
   if (replan.row_share > 0 && replan.row_share != row_share_) {
     row_share_ = replan.row_share;
@@ -383,6 +389,7 @@ void SimProcess::TimeIsUp() {
 }
 
 void SimProcess::Stop(const rp::Stop& stop) {
+  if (infers()) return StopInference(stop.predict);
   if (train_.rank == 0) StopTraining(CauseOf(stop.reason), stop.predict);
 }
 

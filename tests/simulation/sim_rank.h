@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "tests/simulation/sim_disk.h"
 #include "tests/simulation/truth.h"
@@ -16,6 +18,29 @@
 #include "worker/daemon/programs.h"
 
 namespace traind::simulation {
+
+// A model of another Job, as traind has named it.
+struct SimModel {
+  std::string path;  // of its folder
+  Member member;
+};
+
+// What is known of a PREDICT or SERVE task.
+struct SimInference {
+  std::string from;  // the Job whose models they are
+  std::vector<SimModel> models;
+  std::set<size_t> answered;  // of these, by place
+  size_t next = 0;
+  size_t published = 0;  // models of the last Prediction
+  absl::Time answer_at = absl::InfiniteFuture();
+  bool read = false;  // the file
+  bool publishing = false;
+  bool drops = false;  // nothing more is published
+  // SERVE: questions that wait, and when the last one was answered.
+  std::vector<rank_protocol::Rows> rows;
+  bool serves = false;  // the models are loaded
+  absl::Time idle_since;
+};
 
 // What a SimProcess is at.
 struct SimTask {
@@ -44,6 +69,7 @@ struct SimTask {
   std::optional<facts::CheckpointSaved> checkpoint_;
   std::optional<facts::FoldSaved> predictions_;
   bool finishes_ = false;  // once the checkpoint is synced
+  SimInference inference_;
 };
 
 class SimProcess : public std::enable_shared_from_this<SimProcess>, private SimTask {
@@ -123,6 +149,26 @@ class SimProcess : public std::enable_shared_from_this<SimProcess>, private SimT
   void PredictionsSynced();
   facts::FoldSaved Predictions(bool complete) const;
   void RecordEpochs();
+  // PREDICT and SERVE: sim_inference.cc.
+  bool infers() const { return !inference_.from.empty(); }
+  void ReadModels(const std::string& spec_json);
+  bool HasModel(size_t model) const;
+  std::string ValuesPath(const std::string& attempt, size_t model) const;
+  void PredictFile(const rank_protocol::Predict& predict);
+  void ReadLater();
+  void FindEarlierValues();
+  void NextModel();
+  void ModelDone();
+  void AnswerInTime();
+  void PublishAnswer(bool last);
+  void AnswerStands(const absl::StatusOr<PublishedPrediction>& result, bool last);
+  void RemoveScratch();
+  void Serve(const rank_protocol::Serve& serve);
+  void LoadModels();
+  void TakeRows(const rank_protocol::Rows& rows);
+  void AnswerRows();
+  void LeaveIfIdle();
+  void StopInference(bool predict);
   void Finish();
   void Fail(AttemptEndReason reason, const std::string& message);
   void Hang();

@@ -47,7 +47,8 @@ worker::TaskStart TaskOf(const StartCommand& command, absl::Duration deadline_at
   task.metric = job.spec.metric;
   task.spec_folds = job.spec.folds;
   task.plan_cut = command.plan_cut;
-  if (command.kind == TaskKind::kPrepare) return task;
+  task.spec_json = job.spec_json;
+  if (command.kind != TaskKind::kTrain) return task;
   task.stop_at = stop_at;
   task.fold = command.fold;
   task.trial = command.trial;
@@ -62,6 +63,15 @@ worker::TaskStart TaskOf(const StartCommand& command, absl::Duration deadline_at
   task.resume = command.resume;
   task.checkpoint_every = job.spec.checkpoint_every;
   return task;
+}
+
+// The Attempt whose work begins with that message; 0: none.
+int64_t BegunBy(const rp::ToProcess& message) {
+  if (const auto* prepare = std::get_if<rp::Prepare>(&message)) return prepare->attempt;
+  if (const auto* train = std::get_if<rp::Train>(&message)) return train->attempt;
+  if (const auto* predict = std::get_if<rp::Predict>(&message)) return predict->attempt;
+  if (const auto* serve = std::get_if<rp::Serve>(&message)) return serve->attempt;
+  return 0;
 }
 
 }  // namespace
@@ -279,6 +289,13 @@ void SimWorker::Receive(uint64_t session, const ShutdownCommand&) {
   Poke();
 }
 
+void SimWorker::Receive(uint64_t session, const rp::Rows& rows) {
+  if (!Hears(session)) return;
+  RecordRows("rows_given", rows.attempt, rows.request);
+  core_->Ask(rows);
+  Poke();
+}
+
 // ---- the loop ----
 
 void SimWorker::Poke() {
@@ -380,6 +397,8 @@ void SimWorker::Perform(worker::Action& action) {
     Send(WorkerFact{options_.id, session_, 0, report->attempt, std::move(report->fact)});
   } else if (auto* published = std::get_if<worker::ReportPublishedAction>(&action)) {
     Say(std::move(*published));
+  } else if (const auto* answer = std::get_if<worker::AnswerAction>(&action)) {
+    SendAnswer(answer->answer);
   } else if (const auto* ready = std::get_if<worker::GangReadyAction>(&action)) {
     if (connected_) Send(GangReady{options_.id, session_, ready->attempt, ready->port});
   }
@@ -402,9 +421,8 @@ void SimWorker::SendToProcess(const worker::SendAction& send) {
   const auto found = processes_.find(send.process);
   if (found == processes_.end()) return;
   const auto* train = std::get_if<rp::Train>(&send.message);
-  const auto* prepare = std::get_if<rp::Prepare>(&send.message);
-  if (train != nullptr || prepare != nullptr) {
-    const int64_t attempt = train != nullptr ? train->attempt : prepare->attempt;
+  const int64_t attempt = BegunBy(send.message);
+  if (attempt > 0) {
     Part& part = parts_[attempt];
     part.working.insert(send.process);
     if (part.first == 0) {
@@ -416,6 +434,20 @@ void SimWorker::SendToProcess(const worker::SendAction& send) {
     }
   }
   found->second->Take(send.message);
+}
+
+// Where there is no stream it is lost; traind has given the question back when that ended.
+void SimWorker::SendAnswer(const rp::Answered& answer) {
+  if (!answer.more) RecordRows("rows_answered", answer.attempt, answer.request);
+  if (!connected_) return;
+  Deliver([this, answer] { coordinator_->gateway().TakeAnswer(answer); });
+}
+
+void SimWorker::RecordRows(const char* kind, int64_t attempt, uint64_t request) {
+  nlohmann::json& record = world_->Record(kind);
+  record["worker"] = options_.id;
+  record["attempt"] = attempt;
+  record["request"] = request;
 }
 
 void SimWorker::HeardFrom(worker::ProcessId process, const rp::FromProcess& message) {
@@ -473,6 +505,7 @@ void SimWorker::RecordStart(int64_t attempt, const Part& part, const std::string
   record["resume"] = resume;
   record["batch"] = batch;
   record["world_size"] = task.world_size;
+  record["predicts"] = task.kind == TaskKind::kPredict;
 }
 
 void SimWorker::RecordEnd(int64_t attempt, const Part& part) {

@@ -52,6 +52,7 @@ class SimWorker {
                absl::Duration stop_in);
   void Receive(uint64_t session, const AckCommand& command);
   void Receive(uint64_t session, const ShutdownCommand& command);
+  void Receive(uint64_t session, const rank_protocol::Rows& rows);
   // The coordinator is gone or has closed the stream.
   void StreamClosed(uint64_t session);
 
@@ -100,6 +101,8 @@ class SimWorker {
   void Perform(worker::Action& action);
   void Spawn(const worker::SpawnAction& spawn);
   void SendToProcess(const worker::SendAction& send);
+  void SendAnswer(const rank_protocol::Answered& answer);
+  void RecordRows(const char* kind, int64_t attempt, uint64_t request);
   void Publish(PublishRequest request);
   void HeardFrom(worker::ProcessId process, const rank_protocol::FromProcess& message);
   void RecordSaved(const rank_protocol::FromProcess& message);

@@ -1,4 +1,4 @@
-// simulate [--machines any|spanned|fleet|limited] [--seeds N] [--first S] [--seed S]
+// simulate [--machines any|spanned|fleet|limited|asked] [--seeds N] [--first S] [--seed S]
 // [--history FILE] [--stop_at_first 1] [--faults 0]
 // Runs seeds and prints one JSON summary line; each violation on a line of its own before it. Exits
 // 1 if there was one. --stop_at_first 1: after the first seed with one. --faults 0: the same Jobs,
@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
       machines = Machines::kFleet;
     } else if (key == "--machines" && value == "limited") {
       machines = Machines::kLimited;
+    } else if (key == "--machines" && value == "asked") {
+      machines = Machines::kAsked;
     } else if (key == "--faults") {
       with = value == "0" ? With::kNoFaults : With::kFaults;
     } else if (key == "--stop_at_first") {

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "tests/simulation/clients.h"
 #include "tests/simulation/fleet.h"
 #include "tests/simulation/searches.h"
+#include "tests/simulation/sim_collector.h"
 #include "tests/simulation/sim_coordinator.h"
 #include "tests/simulation/sim_worker.h"
 
@@ -17,10 +19,14 @@ namespace {
 // as well; one that is not has got stuck.
 constexpr absl::Duration kGiveUp = absl::Minutes(5);
 
+// Links that are broken come back within so long after that, and the ends of streams are noticed.
+constexpr absl::Duration kLinksHeal = absl::Seconds(70);
+
 class Scenario {
  public:
   Scenario(uint64_t seed, With with, Machines machines)
-      : world_(seed),
+      : seed_(seed),
+        world_(seed),
         of_after_(seed ^ 0xaf7e5),
         of_operator_(seed ^ 0x09e7a),
         of_power_(seed ^ 0x90e12),
@@ -33,12 +39,12 @@ class Scenario {
   Outcome Run();
 
  private:
-  void ChooseFaults();
   void ChoosePreemption();
   void ChooseLimits();
   std::string OwnerOf(const std::string& request) const;
   void MakeMachines();
   void MakeJobs();
+  void MakeClients();
   void ChooseAfter(const std::string& request, int jobs, Spec& spec);
   // The Jobs of those requests that are not over; false: one of them is not acknowledged yet.
   bool FindAfter(const std::string& request, std::vector<std::string>& ids);
@@ -57,6 +63,7 @@ class Scenario {
   // The gangs that all Workers have for it.
   int Gangs(const Spec& spec) const { return CountGangs(fleet_, spec); }
 
+  const uint64_t seed_;
   World world_;
   // Chances of their own, so that the other choices stay those of a world without `after`,
   // operator, losses of power, preemption, labels and limits.
@@ -67,6 +74,8 @@ class Scenario {
   Faults faults_;
   CoreOptions options_;
   std::unique_ptr<SimCoordinator> coordinator_;
+  std::unique_ptr<SimCollector> collector_;
+  std::unique_ptr<Clients> clients_;  // null: nobody asks for more
   std::vector<std::unique_ptr<SimWorker>> workers_;
   std::map<std::string, JobTruth> truths_;
   std::map<std::string, std::string> acked_;               // request to job
@@ -77,50 +86,6 @@ class Scenario {
   bool operates_ = false;
   absl::Time last_due_;
 };
-
-void Scenario::ChooseFaults() {
-  Chance& chance = world_.chance;
-  const double theme = chance.Uniform();
-  if (theme < 0.3) return;  // nothing goes wrong
-  faults_.heavy_tails = chance.Happens(0.5);
-  if (theme < 0.65) {  // something of everything
-    const auto maybe = [&chance](double most) {
-      return chance.Happens(0.4) ? chance.Uniform(0, most) : 0.0;
-    };
-    faults_.rank_dies = maybe(0.4);
-    faults_.rank_hangs = maybe(0.2);
-    faults_.diverges = maybe(0.3);
-    faults_.damaged = maybe(0.5);
-    faults_.worker_dies = maybe(0.7);
-    faults_.worker_returns = chance.Happens(0.3) ? 0.5 : 1.0;
-    faults_.link_breaks = maybe(2);
-    faults_.half_open = maybe(0.6);
-    faults_.partitions = maybe(0.5);
-    faults_.coordinator_dies = maybe(0.7);
-    faults_.crash_in_turn = maybe(0.05);
-    faults_.disk_full = maybe(0.3);
-    faults_.wall_jumps = maybe(0.5);
-    faults_.duplicates = maybe(0.1);
-  } else if (theme < 0.75) {  // Workers out of reach for longer than a lease
-    options_.standalone = false;
-    faults_.link_breaks = chance.Uniform(0.5, 3);
-    faults_.partitions = 0.8;
-    faults_.half_open = chance.Uniform();
-  } else if (theme < 0.83) {  // a wall clock that nobody can trust
-    faults_.wall_jumps = chance.Uniform(0.5, 3);
-    faults_.coordinator_dies = chance.Happens(0.5) ? 0.3 : 0;
-  } else if (theme < 0.92) {  // traind away, Ranks that hang
-    faults_.coordinator_dies = chance.Uniform(0.5, 2);
-    faults_.rank_hangs = chance.Uniform(0, 0.3);
-    faults_.crash_in_turn = chance.Uniform(0, 0.05);
-  } else {  // processes that die
-    faults_.rank_dies = chance.Uniform(0, 0.6);
-    faults_.worker_dies = chance.Uniform(0, 1.5);
-    faults_.diverges = chance.Uniform(0, 0.5);
-    faults_.damaged = chance.Uniform(0, 0.5);
-    faults_.disk_full = chance.Uniform(0, 1);
-  }
-}
 
 // Folds take seconds here, so that what a cluster does in minutes happens faster.
 void Scenario::ChoosePreemption() {
@@ -279,6 +244,18 @@ void Scenario::MakeJobs() {
   }
 }
 
+void Scenario::MakeClients() {
+  if (machines_ != Machines::kAsked) return;
+  collector_ = std::make_unique<SimCollector>(&world_, &disk_, coordinator_.get(), seed_ ^ 0xc011e);
+  clients_ = std::make_unique<Clients>(&world_, &disk_, coordinator_.get(), collector_.get(),
+                                       &truths_, &acked_, seed_ ^ 0xc11e7);
+  std::vector<std::string> requests;
+  for (const auto& [request, truth] : truths_) requests.push_back(request);
+  clients_->Choose(requests, last_due_ + absl::Seconds(2));
+  last_due_ = std::max(last_due_, clients_->last_due());
+  collector_->Start();
+}
+
 // A client that proposes trials, and is gone after a while.
 void Scenario::ProposeTrials(const std::string& request, absl::Duration at, double window) {
   for (const Proposal& of : ProposalsFor(truths_[request].spec, window, world_.chance)) {
@@ -327,6 +304,8 @@ void Scenario::SubmitJob(const std::string& request, int tries) {
     record["job"] = id;
   };
   if (!coordinator_->up()) return again();
+  const auto before = acked_.find(request);
+  if (before != acked_.end() && !coordinator_->store().GetJob(before->second).ok()) return;
   // Intake looks into the store first, for Jobs that are over.
   const auto known = coordinator_->store().FindByRequest(OwnerOf(request), request);
   if (known.ok() && IsTerminal(known->state)) return acked(known->id);
@@ -527,6 +506,9 @@ void Scenario::StopFaults() {
     if (!worker->alive()) worker->StartProcess();
   }
   world_.After(absl::Milliseconds(100), [this] { coordinator_->Start(); });
+  world_.Record("calm");
+  const absl::Duration healed = may_fail_ ? kLinksHeal : absl::Seconds(2);
+  if (clients_ != nullptr) clients_->AskAtTheEnd(healed);
   if (!operates_) return;
   world_.After(absl::Seconds(1), [this] {
     for (auto& worker : workers_) SetMode(worker->id(), WorkerMode::kNone, absl::ZeroDuration());
@@ -534,9 +516,10 @@ void Scenario::StopFaults() {
 }
 
 bool Scenario::AllOver() {
+  if (clients_ != nullptr && !clients_->AllOver()) return false;
   for (const auto& [request, id] : acked_) {
     const auto job = coordinator_->store().GetJob(id);
-    if (!job.ok()) return false;
+    if (!job.ok()) continue;  // it was deleted
     const bool stuck = job->deadline == absl::InfiniteFuture() && Gangs(job->spec) == 0;
     if (!IsTerminal(job->state) && !stuck) return false;
   }
@@ -544,8 +527,9 @@ bool Scenario::AllOver() {
 }
 
 Outcome Scenario::Run() {
-  options_.standalone = world_.chance.Happens(0.6) && machines_ == Machines::kAny;
-  ChooseFaults();
+  const bool any = machines_ == Machines::kAny || machines_ == Machines::kAsked;
+  options_.standalone = world_.chance.Happens(0.6) && any;
+  faults_ = DrawFaults(world_.chance, options_.standalone);
   if (faults_.any() && of_power_.Happens(0.15)) faults_.power_fails = of_power_.Uniform(0, 1);
   ChoosePreemption();
   ChooseLimits();
@@ -553,6 +537,7 @@ Outcome Scenario::Run() {
   disk_.slow = faults_.power_fails > 0;  // or hardly anything would be lost
   MakeMachines();
   MakeJobs();
+  MakeClients();
   ChooseOperations();
   coordinator_->Start();
   for (auto& worker : workers_) worker->StartProcess();

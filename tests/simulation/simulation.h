@@ -21,7 +21,9 @@ enum class With { kFaults, kNoFaults };
 // Machines::kSpanned: two to four Workers on one network, and gangs that need several of them.
 // Machines::kFleet: racks, labels, GPUs and classes (fleet.h), so that folds often make room.
 // Machines::kLimited: up to three Workers, and two owners who may use only so many slots at a time.
-enum class Machines { kAny, kSpanned, kFleet, kLimited };
+// Machines::kAsked: as kAny; clients ask Jobs that exist for later predictions and for rows
+// (clients.h), and what is no longer needed is deleted.
+enum class Machines { kAny, kSpanned, kFleet, kLimited, kAsked };
 Outcome Simulate(uint64_t seed, With with = With::kFaults, Machines machines = Machines::kAny);
 
 // Equal histories have equal hashes.

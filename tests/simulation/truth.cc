@@ -90,4 +90,49 @@ JobTruth MakeTruth(const std::string& request, const Setting& setting, Chance& c
   return truth;
 }
 
+Faults DrawFaults(Chance& chance, bool& standalone) {
+  Faults faults;
+  const double theme = chance.Uniform();
+  if (theme < 0.3) return faults;  // nothing goes wrong
+  faults.heavy_tails = chance.Happens(0.5);
+  if (theme < 0.65) {  // something of everything
+    const auto maybe = [&chance](double most) {
+      return chance.Happens(0.4) ? chance.Uniform(0, most) : 0.0;
+    };
+    faults.rank_dies = maybe(0.4);
+    faults.rank_hangs = maybe(0.2);
+    faults.diverges = maybe(0.3);
+    faults.damaged = maybe(0.5);
+    faults.worker_dies = maybe(0.7);
+    faults.worker_returns = chance.Happens(0.3) ? 0.5 : 1.0;
+    faults.link_breaks = maybe(2);
+    faults.half_open = maybe(0.6);
+    faults.partitions = maybe(0.5);
+    faults.coordinator_dies = maybe(0.7);
+    faults.crash_in_turn = maybe(0.05);
+    faults.disk_full = maybe(0.3);
+    faults.wall_jumps = maybe(0.5);
+    faults.duplicates = maybe(0.1);
+  } else if (theme < 0.75) {  // Workers out of reach for longer than a lease
+    standalone = false;
+    faults.link_breaks = chance.Uniform(0.5, 3);
+    faults.partitions = 0.8;
+    faults.half_open = chance.Uniform();
+  } else if (theme < 0.83) {  // a wall clock that nobody can trust
+    faults.wall_jumps = chance.Uniform(0.5, 3);
+    faults.coordinator_dies = chance.Happens(0.5) ? 0.3 : 0;
+  } else if (theme < 0.92) {  // traind away, Ranks that hang
+    faults.coordinator_dies = chance.Uniform(0.5, 2);
+    faults.rank_hangs = chance.Uniform(0, 0.3);
+    faults.crash_in_turn = chance.Uniform(0, 0.05);
+  } else {  // processes that die
+    faults.rank_dies = chance.Uniform(0, 0.6);
+    faults.worker_dies = chance.Uniform(0, 1.5);
+    faults.diverges = chance.Uniform(0, 0.5);
+    faults.damaged = chance.Uniform(0, 0.5);
+    faults.disk_full = chance.Uniform(0, 1);
+  }
+  return faults;
+}
+
 }  // namespace traind::simulation

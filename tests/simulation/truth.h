@@ -26,6 +26,7 @@ struct JobTruth {
   int early_stop = 0;                 // patience runs out after so many epochs; 0: never
   double saves = 0;                   // chance of predictions from a running fold, per epoch
   double skill = 1;                   // the score after many epochs
+  double idle_s = 1;                  // after which a Rank that serves goes
   std::vector<JobTruth> trials = {};  // of the trials above 0
 };
 
@@ -62,5 +63,8 @@ struct Faults {
            0;
   }
 };
+
+// standalone: whether there is one Worker, which lives with traind; some faults are of clusters.
+Faults DrawFaults(Chance& chance, bool& standalone);
 
 }  // namespace traind::simulation

@@ -129,5 +129,37 @@ TEST_F(CoreInferenceTest, AServingJobEndsWellWhenIdleOrAskedToAndCannotBePaused)
   EXPECT_EQ(house.Stored(asked).end_reason, JobEndReason::kFinishedByUser);
 }
 
+// What tells of its Prediction is with the Worker.
+TEST_F(CoreInferenceTest, AFinishAsksTheDiskForTheAnswerOfARankThatIsGone) {
+  const std::string there = house.SubmitJob(MakeInference("there", TaskKind::kPredict));
+  const std::string none = house.SubmitJob(MakeInference("none", TaskKind::kPredict));
+  for (const std::string& job : {there, none}) {
+    house.Step({Finish{1, job}});
+    house.publishes.clear();
+    house.Say(house.AttemptOf(job, 0), CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+    ASSERT_EQ(house.publishes.size(), 1u);
+    EXPECT_EQ(house.publishes[0].job, job);
+    EXPECT_TRUE(house.publishes[0].request.table.empty());
+    EXPECT_NE(house.State(job), JobState::kFailed);
+  }
+  house.Publish(there, Quality::kDegraded);
+  house.Step({Published{none, absl::NotFoundError("no prediction stands"), false}});
+  EXPECT_EQ(house.Stored(there).state, JobState::kSucceeded);
+  EXPECT_EQ(house.Stored(none).state, JobState::kFailed);
+  for (const std::string& job : {there, none}) {
+    EXPECT_EQ(house.Stored(job).end_reason, JobEndReason::kFinishedByUser);
+    EXPECT_EQ(house.Stored(job).attempts.size(), 1u);
+  }
+}
+
+TEST_F(CoreInferenceTest, AFinishDoesNotWaitForADiskThatSaysNothing) {
+  const std::string job = house.SubmitJob(MakeInference("p", TaskKind::kPredict));
+  house.Say(house.AttemptOf(job, 0), CoreHarness::Ended(AttemptEndReason::kRankDied, "signal 9"));
+  house.Step({Finish{1, job}});
+  EXPECT_NE(house.State(job), JobState::kFailed);
+  house.Wait(absl::Seconds(3));
+  EXPECT_EQ(house.Stored(job).state, JobState::kFailed);
+}
+
 }  // namespace
 }  // namespace traind

@@ -424,5 +424,17 @@ TEST(WorkerGatewayTest, QuestionsOfAWorkerThatLeavesAreGivenBackAtOnce) {
   EXPECT_LT(SystemClock().MonotonicNow() - begin, absl::Seconds(10));
 }
 
+// The stream before may have been dead for a while, and what was sent over it is lost.
+TEST(WorkerGatewayTest, QuestionsOfAWorkerThatAttachesAnewAreGivenBackAtOnce) {
+  RpcHouse house;
+  ScriptedWorker before(house, "w1", 1);
+  Question question(house, "w1");
+  before.Await(v1::CoordinatorMessage::kRows);
+  const absl::Duration begin = SystemClock().MonotonicNow();
+  ScriptedWorker anew(house, "w1", 1);
+  EXPECT_TRUE(absl::IsAborted(question.Answer().status()));
+  EXPECT_LT(SystemClock().MonotonicNow() - begin, absl::Seconds(10));
+}
+
 }  // namespace
 }  // namespace traind
