@@ -199,8 +199,15 @@ class XgboostBooster final : public Booster {
     ASSIGN_OR_RETURN(validation_, NewMatrix(api_, data_.validation, threads_));
     RETURN_IF_ERROR(DescribeColumns(training_.get()));
     RETURN_IF_ERROR(DescribeColumns(validation_.get()));
-    RETURN_IF_ERROR(SetInfo("label", data_.targets));
-    if (!data_.weights.empty()) RETURN_IF_ERROR(SetInfo("weight", data_.weights));
+    RETURN_IF_ERROR(SetInfo(training_.get(), "label", data_.targets));
+    if (!data_.weights.empty()) {
+      RETURN_IF_ERROR(SetInfo(training_.get(), "weight", data_.weights));
+    }
+    if (options.spec.loss == TreeLoss::kQuantile) {
+      // It asks each matrix how many targets there are; what they are has no part in the training.
+      const std::vector<float> unknown(static_cast<size_t>(data_.validation.rows));
+      RETURN_IF_ERROR(SetInfo(validation_.get(), "label", unknown));
+    }
     const void* const matrices[] = {training_.get(), validation_.get()};
     void* handle = nullptr;
     RETURN_IF_ERROR(api_.Check(api_.BoosterCreate(const_cast<void* const*>(matrices), 2, &handle),
@@ -292,8 +299,8 @@ class XgboostBooster final : public Booster {
         "setting the kinds of columns");
   }
 
-  absl::Status SetInfo(const char* field, const std::vector<float>& values) const {
-    return api_.Check(api_.MatrixSetInfo(training_.get(), field, ArrayText(values).c_str()),
+  absl::Status SetInfo(void* matrix, const char* field, const std::vector<float>& values) const {
+    return api_.Check(api_.MatrixSetInfo(matrix, field, ArrayText(values).c_str()),
                       absl::StrCat("setting the ", field));
   }
 

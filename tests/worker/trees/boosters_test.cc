@@ -254,7 +254,9 @@ TEST_P(EachLibraryTest, CountsAreLearntBetterByTheirOwnLossAndNoAnswerIsNegative
   const auto deviance = [this](const char* loss, bool of_logarithm) {
     const Fixture f = Load(Regression(loss), Counts());
     const std::vector<float> answers = Validated(*Trained(f, 60));
-    if (of_logarithm) EXPECT_GE(*std::min_element(answers.begin(), answers.end()), 0) << loss;
+    if (of_logarithm) {
+      EXPECT_GE(*std::min_element(answers.begin(), answers.end()), 0) << loss;
+    }
     return PoissonDeviance(f.fold, answers);
   };
   const double squared = deviance("mse", false);
