@@ -60,7 +60,7 @@ case $mode in
     beside python3 $tests/histories.py --kills 5000
     together
     run python3 tests/storage/storage_faults.py --every 1 --parallel 4 --cuts 200
-    for machines in any spanned fleet; do
+    for machines in any spanned fleet asked; do
       run bazel-bin/tests/simulation/simulate --machines $machines --seeds 10000 --first "$(fresh)"
     done
     run tests/fuzz/run.sh --seconds 60

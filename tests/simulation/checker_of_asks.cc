@@ -23,6 +23,12 @@ bool Checker::ReadAsks(const json& r) {
     asked_[r["job"]] = r;
   } else if (kind == "deleted") {
     ReadDeleted(r);
+  } else if (kind == "ask_refused") {
+    ++counts_["refused"];
+    if (jobs_[r["source"]].deleted_at < 0) {
+      Violation("job ", r["job"].get<std::string>(),
+                " was refused: ", r["status"].get<std::string>());
+    }
   } else if (kind == "to_go") {
     CheckToGo(r);
   } else if (kind == "calm") {

@@ -67,8 +67,8 @@ void Clients::ChoosePredict(absl::Time at) {
   const std::string& source =
       sources_[static_cast<size_t>(chance_.Int(0, static_cast<int>(sources_.size()) - 1))];
   const bool twice = chance_.Happens(0.2), ends = chance_.Happens(0.35);
-  const bool cancels = chance_.Happens(0.35), loses_source = chance_.Happens(0.1);
-  const absl::Duration lost_after = absl::Seconds(chance_.Uniform(0, 0.3));
+  const bool cancels = chance_.Happens(0.35), loses_source = chance_.Happens(0.2);
+  const absl::Duration lost_after = absl::Seconds(chance_.LogUniform(0.0005, 0.1));
   const absl::Duration patience = absl::Seconds(chance_.LogUniform(0.1, 8));
   last_due_ = std::max(last_due_, at + truth.spec.budget.value_or(absl::Seconds(5)));
   Told(truth, "PREDICT", source);
@@ -194,9 +194,15 @@ void Clients::Submit(const std::string& request, const std::string& source_reque
         [job](CallId call) -> Event {
           return traind::Submit{call, job};
         },
-        [acked, again](const Reply& reply) {
+        [this, job, acked, again](const Reply& reply) {
           if (reply.status.ok()) return acked(reply.job->id);
-          if (absl::IsUnavailable(reply.status) || absl::IsResourceExhausted(reply.status)) again();
+          if (absl::IsUnavailable(reply.status) || absl::IsResourceExhausted(reply.status)) {
+            return again();
+          }
+          nlohmann::json& record = world_->Record("ask_refused");
+          record["job"] = job.id;
+          record["source"] = job.spec.models_from;
+          record["status"] = reply.status.ToString();
         });
   });
 }
