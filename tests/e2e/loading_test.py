@@ -55,7 +55,7 @@ def _():
 def _():
     with House(slots=1) as house:
         house.start()
-        spec = house.spec(epochs=30, task={"type": "regression"})
+        spec = house.spec(epochs=30, task={"type": "regression", "metric": "rmse"})
         for name in ("train400.csv", "test400.csv"):
             header, *rows = rows_of(os.path.join(house.data, name))
             at = header.index("x0")
