@@ -135,6 +135,7 @@ void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec
     if (sample.ok() && resolved.task().type() == "classification") {
       table.classes = static_cast<int>(sample->distinct);
     }
+    table.counts = sample.ok() && LooksLikeCounts(*sample);
   }
   std::vector<v1::TrialSpec> trials = beside ? ProgramAndPortfolio(resolved, asked.train(), table)
                                              : MakePortfolio(resolved, asked.train(), table);

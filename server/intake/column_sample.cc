@@ -20,6 +20,8 @@ constexpr size_t kLongestShown = 40;
 constexpr size_t kMostClasses = 20;     // of whole numbers
 constexpr int64_t kRowsPerClass = 10;   // so many at least, if they are whole numbers
 constexpr double kNumericShare = 0.95;  // of the values of a column that is numeric
+constexpr double kZeroShare = 0.02;     // so many at least, of counts
+constexpr double kLeastScatter = 0.5;   // of counts: the variance by the mean; Poisson's is 1
 
 class Collector {
  public:
@@ -37,6 +39,12 @@ class Collector {
     if (ParseNumber(value, number) == NumberKind::kNumber) {
       ++sample_.numbers;
       sample_.whole &= number == std::trunc(number);
+      sample_.negative |= number < 0;
+      sample_.zeros += number == 0;
+      // Welford 1962.
+      const double distance = number - sample_.mean;
+      sample_.mean += distance / static_cast<double>(sample_.numbers);
+      squares_ += distance * (number - sample_.mean);
       if (!Full()) numbers_.insert(number);
       return;
     }
@@ -58,14 +66,16 @@ class Collector {
       sample_.text = Printable(mark_, kLongestShown);
     }
     sample_.distinct = numbers_.size() + texts_.size();
+    if (sample_.numbers > 0) sample_.variance = squares_ / static_cast<double>(sample_.numbers);
   }
 
  private:
   bool Full() const { return numbers_.size() + texts_.size() >= ColumnSample::kMostDistinct; }
 
   ColumnSample& sample_;
-  int64_t marks_ = 0;  // values that are missing if the column is numeric
-  std::string mark_;   // the first of them
+  double squares_ = 0;  // of the distances from the mean
+  int64_t marks_ = 0;   // values that are missing if the column is numeric
+  std::string mark_;    // the first of them
   std::unordered_set<float> numbers_;
   std::unordered_set<std::string> texts_;
 };
@@ -95,6 +105,12 @@ absl::StatusOr<ColumnSample> SampleColumn(absl::string_view bytes, const std::st
   }
   collector.Finish();
   return sample;
+}
+
+bool LooksLikeCounts(const ColumnSample& sample) {
+  return sample.whole && !sample.negative && sample.mean > 0 &&
+         static_cast<double>(sample.zeros) >= kZeroShare * static_cast<double>(sample.numbers) &&
+         sample.variance >= kLeastScatter * sample.mean;
 }
 
 absl::StatusOr<TypeChoice> TypeOfTarget(const std::string& target, const ColumnSample& sample) {

@@ -18,6 +18,10 @@ struct ColumnSample {
   int64_t values = 0;        // that are not missing
   int64_t numbers = 0;       // among the values
   bool whole = true;         // all numbers are whole ones
+  bool negative = false;     // some number is below 0
+  int64_t zeros = 0;         // among the numbers
+  double mean = 0;           // of the numbers
+  double variance = 0;       // around the mean
   size_t distinct = 0;       // different values; kMostDistinct stands for more
   std::string text;          // the first value that is no number
   double bytes_per_row = 0;  // of the table
@@ -27,6 +31,10 @@ struct ColumnSample {
 // what follows a mistake, are ignored. NotFound: the table has no such column.
 absl::StatusOr<ColumnSample> SampleColumn(absl::string_view bytes, const std::string& name,
                                           const std::string& column);
+
+// Whether a target looks like counts of events: whole numbers from 0 on, with zeros among them,
+// that scatter about as much as a Poisson distribution does, or more.
+bool LooksLikeCounts(const ColumnSample& sample);
 
 // The type of a task whose target has these values, by the rules of task.type in proto/job.proto.
 // Errors: InvalidArgument: there is no value.

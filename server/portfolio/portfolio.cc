@@ -108,6 +108,7 @@ class Maker {
         asked_(asked),
         table_(table),
         classification_(resolved.task().type() == "classification"),
+        counts_(table.counts && LearnsMeans(resolved, asked)),
         few_rows_(table.rows > 0 && table.rows < kFewRows),
         most_(static_cast<size_t>(resolved.model().automatic().trials())),
         draw_(resolved.data().seed()) {}
@@ -240,11 +241,26 @@ class Maker {
 
   // ---- Trials ------------------------------------------------------------------
 
+  // Whether the loss is free, and answers are to be means of the target.
+  static bool LearnsMeans(const v1::JobSpec& resolved, const v1::TrainSpec& asked) {
+    const std::string& metric = resolved.task().metric();
+    return resolved.task().type() == "regression" && asked.loss().kind().empty() &&
+           (metric == "rmse" || metric == "r2");
+  }
+
   v1::TrialSpec& Add(const std::string& kind) {
     v1::TrialSpec& trial = trials_.emplace_back();
     const int number = ++numbers_[kind];
     trial.set_name(number == 1 ? kind : absl::StrCat(kind, "-", number));
     return trial;
+  }
+
+  // Every other trial of a kind learns counts by their own loss: an ensemble gains from both.
+  void LearnCounts(const std::string& kind) {
+    if (!counts_ || numbers_[kind] % 2 == 0) return;
+    v1::TrialSpec& trial = trials_.back();
+    if (!trial.has_train()) *trial.mutable_train() = resolved_.train();
+    trial.mutable_train()->mutable_loss()->set_kind("poisson");
   }
 
   void AddLightgbm(const Lightgbm& setting) {
@@ -267,6 +283,7 @@ class Maker {
     to.set_cat_smooth(setting.cat_smooth);
     to.set_max_cat_to_onehot(setting.onehot);
     to.set_min_data_per_group(setting.group_rows);
+    LearnCounts("lightgbm");
   }
 
   // A random forest: deep trees on random rows and columns, whose mean answers.
@@ -279,6 +296,7 @@ class Maker {
     to.set_early_stopping_round(0);
     to.set_feature_fraction_bynode(classification_ ? 0.4 : 0.6);
     trials_.back().set_name("lightgbm-forest");
+    trials_.back().clear_train();  // forests learn no counts
   }
 
   void AddXgboost(const Xgboost& setting) {
@@ -296,6 +314,7 @@ class Maker {
     to.set_colsample_bylevel(setting.by_level);
     to.set_colsample_bynode(setting.by_node);
     to.set_lambda(setting.l2);
+    LearnCounts("xgboost");
   }
 
   void AddMlp(const Mlp& setting) {
@@ -324,6 +343,7 @@ class Maker {
     under.mutable_train()->mutable_loss()->clear_weights();
     MergeSpec(over, under);
     train = under.train();
+    LearnCounts("mlp");
   }
 
   // It tries several settings by itself.
@@ -349,7 +369,7 @@ class Maker {
   const v1::JobSpec& resolved_;
   const v1::TrainSpec& asked_;
   const TableHint& table_;
-  const bool classification_, few_rows_;
+  const bool classification_, counts_, few_rows_;
   const size_t most_;
   Draw draw_;
   bool lightgbm_ = false, xgboost_ = false, mlp_ = false, kernel_ = false;

@@ -15,6 +15,7 @@ struct TableHint {
   double rows = 0;
   int features = 0;  // columns that a model may read
   int classes = 0;
+  bool counts = false;  // the target looks like counts of events
 };
 
 // Returns the trials of a resolved spec with model.automatic, at most as many as it allows. The

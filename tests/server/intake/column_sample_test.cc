@@ -72,6 +72,23 @@ TEST(ColumnSampleTest, AFewBadCellsDoNotMakeANumericTargetOneOfClasses) {
             "'n.a.'");
 }
 
+TEST(ColumnSampleTest, CountsAreWholeNumbersFromZeroOnThatScatter) {
+  const auto counts = [](const std::vector<std::string>& values) {
+    const auto sample =
+        SampleColumn(absl::StrCat("y\n", absl::StrJoin(values, "\n"), "\n"), "t", "y");
+    EXPECT_TRUE(sample.ok()) << sample.status();
+    return LooksLikeCounts(*sample);
+  };
+  EXPECT_TRUE(counts({"0", "1", "0", "2", "0", "5", "1"}));
+  EXPECT_TRUE(counts({"0", "100", "3", "NA", "0"}));
+  EXPECT_FALSE(counts({"0", "1.5", "0", "2", "0", "5"})) << "not whole";
+  EXPECT_FALSE(counts({"0", "-1", "0", "2", "0", "5"})) << "negative";
+  EXPECT_FALSE(counts({"5", "6", "7", "1", "19"})) << "no zeros";
+  EXPECT_FALSE(counts({"0", "6", "6", "6", "6", "6", "6", "6", "6", "6", "6", "6"}))
+      << "no scatter";
+  EXPECT_FALSE(counts({"0", "0"}));
+}
+
 TEST(ColumnSampleTest, WithoutAValueThereIsNoType) {
   EXPECT_EQ(TypeOf({"", "?"}),
             "is missing, and the target 'y' has no value in the first rows that would tell it");

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "common/search/draw.h"
 #include "common/spec/spec_rules.h"
@@ -58,6 +60,45 @@ TEST(PortfolioTest, EveryTrialLearnsTheLoss) {
       EXPECT_EQ(WrongWith(spec, Make(spec, rows)), "") << kind << ", rows: " << rows;
     }
   }
+}
+
+TEST(PortfolioTest, EveryOtherTrialOfAKindLearnsCountsByTheirOwnLoss) {
+  const v1::JobSpec spec = SpecOf("regression");
+  for (const double rows : {900., 20'000.}) {
+    const auto trials = MakePortfolio(spec, v1::TrainSpec(), {rows, 10, 0, /*counts=*/true});
+    EXPECT_EQ(WrongWith(spec, trials), "") << rows;
+    std::map<std::string, int> own, all;
+    for (const v1::TrialSpec& trial : trials) {
+      const std::string kind = trial.name().substr(0, trial.name().find('-'));
+      ++all[kind];
+      own[kind] += trial.train().loss().kind() == "poisson";
+    }
+    for (const char* kind : {"lightgbm", "xgboost", "mlp"}) {
+      EXPECT_NEAR(own[kind], 0.5 * all[kind], 1) << kind << ", rows: " << rows;
+    }
+    EXPECT_EQ(trials[0].train().loss().kind(), "poisson");
+  }
+}
+
+TEST(PortfolioTest, CountsChangeNothingWhereTheLossOrTheMetricSaysOtherwise) {
+  const auto differs = [](const v1::JobSpec& spec, const v1::TrainSpec& asked) {
+    const auto counts = MakePortfolio(spec, asked, {900, 10, 0, /*counts=*/true});
+    const auto values = MakePortfolio(spec, asked, {900, 10, 0, /*counts=*/false});
+    const auto same = [](const v1::TrialSpec& a, const v1::TrialSpec& b) {
+      return a.SerializeAsString() == b.SerializeAsString();
+    };
+    return !std::equal(counts.begin(), counts.end(), values.begin(), values.end(), same);
+  };
+  v1::JobSpec spec = SpecOf("regression");
+  EXPECT_TRUE(differs(spec, {}));
+  v1::TrainSpec huber;
+  huber.mutable_loss()->set_kind("huber");
+  *spec.mutable_train()->mutable_loss() = huber.loss();
+  EXPECT_FALSE(differs(spec, huber));
+  spec = SpecOf("regression");
+  spec.mutable_task()->set_metric("mae");
+  EXPECT_FALSE(differs(spec, {}));
+  EXPECT_FALSE(differs(SpecOf("classification"), {}));
 }
 
 TEST(PortfolioTest, TreesOfManyClassesLearnFaster) {
