@@ -16,8 +16,10 @@ using google::protobuf::FileDescriptorSet;
 
 // Calls that no route leads to, each with a reason.
 const std::set<std::string>& Exceptions() {
-  static const std::set<std::string> none;
-  return none;
+  static const std::set<std::string> exceptions = {
+      "UploadParts",  // over HTTP each part is a call of its own: Upload
+  };
+  return exceptions;
 }
 
 FileDescriptorSet Files() {
