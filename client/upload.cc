@@ -28,6 +28,7 @@ using google::protobuf::Message;
 constexpr size_t kPartBytes = 128 << 10;
 // A call sends for so long, and may take so much longer: a dead connection is found out in time.
 constexpr absl::Duration kSends = absl::Seconds(20), kEnds = absl::Seconds(30);
+// After so many calls in a row by which nothing came the client gives up.
 constexpr int kMostIdle = 5;
 constexpr size_t kMostName = 128;
 
@@ -125,12 +126,12 @@ struct Outgoing {
 // errors of the connection: what came is there, and another call goes on behind it.
 absl::Status SendFrom(int64_t offset, const Outgoing& file, TrainingClient& client,
                       Environment& environment) {
-  const absl::Time end = environment.clock.WallNow() + kSends;
+  const absl::Duration end = environment.clock.MonotonicNow() + kSends;
   const int64_t size = file.about.size_bytes();
   int64_t next = offset;
   absl::Status read;
   const auto reply = client.UploadParts(kSends + kEnds, [&](v1::UploadRequest& part) {
-    if (next > offset && (next == size || environment.clock.WallNow() >= end)) return false;
+    if (next > offset && (next == size || environment.clock.MonotonicNow() >= end)) return false;
     if (next == offset) {
       part = file.about;
       part.set_offset(offset);
@@ -159,7 +160,7 @@ bool MayGoOn(const absl::Status& status) {
 // Sends what traind lacks of a file.
 absl::StatusOr<v1::UploadReply> SendRest(v1::UploadReply there, const Outgoing& file,
                                          TrainingClient& client, Environment& environment) {
-  int idle = 0;  // calls in a row by which nothing came
+  int idle = 0;
   while (!there.present()) {
     const int64_t offset = there.offset();
     const absl::Status sent = SendFrom(offset, file, client, environment);
@@ -179,7 +180,7 @@ absl::StatusOr<std::string> UploadFile(const std::string& field, const std::stri
                                        TrainingClient& client, Environment& environment) {
   ASSIGN_OR_RETURN(const int fd, Open(field, path));
   const absl::Cleanup closer = [fd] { close(fd); };
-  const absl::Time begin = environment.clock.WallNow();
+  const absl::Duration begin = environment.clock.MonotonicNow();
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(absl::StrCat("/proc/self/fd/", fd)));
   Outgoing file = {field, path, Printable(path.substr(path.rfind('/') + 1), 200), fd, {}};
   file.about.set_sha256(digest.sha256);
@@ -193,7 +194,7 @@ absl::StatusOr<std::string> UploadFile(const std::string& field, const std::stri
                           ? std::string("there already")
                           : absl::StrFormat(
                                 "%s sent in %.1f s", Megabytes(digest.bytes - there.offset()),
-                                absl::ToDoubleSeconds(environment.clock.WallNow() - begin)))
+                                absl::ToDoubleSeconds(environment.clock.MonotonicNow() - begin)))
                   << "\n";
   return whole.path();
 }

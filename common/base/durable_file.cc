@@ -200,4 +200,12 @@ absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
   return digest;
 }
 
+std::string Sha256Hex(absl::string_view bytes) { return Sha256Hex(absl::MakeConstSpan(&bytes, 1)); }
+
+std::string Sha256Hex(absl::Span<const absl::string_view> parts) {
+  Sha256 sha256;
+  for (const absl::string_view part : parts) sha256.Add(part);
+  return sha256.Hex();
+}
+
 }  // namespace traind

@@ -128,6 +128,7 @@ class Maker {
       AddXgboost(DrawXgboost());
       if (draw_.Flip()) AddMlp(DrawMlp());
     }
+    if (counts_) LearnCounts();
     return std::move(trials_);
   }
 
@@ -256,11 +257,16 @@ class Maker {
   }
 
   // Every other trial of a kind learns counts by their own loss: an ensemble gains from both.
-  void LearnCounts(const std::string& kind) {
-    if (!counts_ || numbers_[kind] % 2 == 0) return;
-    v1::TrialSpec& trial = trials_.back();
-    if (!trial.has_train()) *trial.mutable_train() = resolved_.train();
-    trial.mutable_train()->mutable_loss()->set_kind("poisson");
+  void LearnCounts() {
+    std::map<v1::ModelSpec::ArchitectureCase, int> of_kind;
+    for (v1::TrialSpec& trial : trials_) {
+      const bool other = of_kind[trial.model().architecture_case()]++ % 2 == 1;
+      const bool learns =
+          !trial.model().has_kernel() && trial.model().lightgbm().boosting() != "rf";
+      if (other || !learns) continue;
+      if (!trial.has_train()) *trial.mutable_train() = resolved_.train();
+      trial.mutable_train()->mutable_loss()->set_kind("poisson");
+    }
   }
 
   void AddLightgbm(const Lightgbm& setting) {
@@ -283,7 +289,6 @@ class Maker {
     to.set_cat_smooth(setting.cat_smooth);
     to.set_max_cat_to_onehot(setting.onehot);
     to.set_min_data_per_group(setting.group_rows);
-    LearnCounts("lightgbm");
   }
 
   // A random forest: deep trees on random rows and columns, whose mean answers.
@@ -296,7 +301,6 @@ class Maker {
     to.set_early_stopping_round(0);
     to.set_feature_fraction_bynode(classification_ ? 0.4 : 0.6);
     trials_.back().set_name("lightgbm-forest");
-    trials_.back().clear_train();  // forests learn no counts
   }
 
   void AddXgboost(const Xgboost& setting) {
@@ -314,7 +318,6 @@ class Maker {
     to.set_colsample_bylevel(setting.by_level);
     to.set_colsample_bynode(setting.by_node);
     to.set_lambda(setting.l2);
-    LearnCounts("xgboost");
   }
 
   void AddMlp(const Mlp& setting) {
@@ -343,7 +346,6 @@ class Maker {
     under.mutable_train()->mutable_loss()->clear_weights();
     MergeSpec(over, under);
     train = under.train();
-    LearnCounts("mlp");
   }
 
   // It tries several settings by itself.

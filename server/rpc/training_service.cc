@@ -265,15 +265,15 @@ grpc::Status TrainingService::Upload(grpc::ServerContext* context, const v1::Upl
 grpc::Status TrainingService::UploadParts(grpc::ServerContext* context,
                                           grpc::ServerReader<v1::UploadRequest>* parts,
                                           v1::UploadReply* reply) {
-  const OpenStream open(*this, *context);
-  if (!open.status().ok()) return ToGrpcWithDetails(open.status());
   const UploadSource source = {
       [parts, admitted = Admitted(context, {checks_.gate, nullptr})](v1::UploadRequest* part) {
         return admitted() && parts->Read(part);
       },
       [context] { context->TryCancel(); }};
-  return Count("UploadParts", context, v1::UploadRequest(), *reply,
-               [&](const Caller&) { return calls_->UploadParts(source, reply); });
+  return Count("UploadParts", context, v1::UploadRequest(), *reply, [&](const Caller&) {
+    const OpenStream open(*this, *context);
+    return open.status().ok() ? calls_->UploadParts(source, reply) : open.status();
+  });
 }
 
 grpc::Status TrainingService::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,

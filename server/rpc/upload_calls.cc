@@ -1,12 +1,11 @@
 // TrainingCalls: files that clients send.
+#include <absl/cleanup/cleanup.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-
-#include <absl/cleanup/cleanup.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -4,7 +4,7 @@ import os
 import random
 
 from tests.cases import case, main
-from tests.e2e.harness import House, rows_of
+from tests.e2e.harness import House, poisson, rows_of
 
 MODELS = {"mlp": {"hidden": [32, 32]}, "lightgbm": {"learning_rate": 0.05}, "xgboost": {"learning_rate": 0.05}}
 
@@ -16,10 +16,7 @@ def counts(rows, seed, first_id=0, negative=None):
     for i in range(rows):
         warm, place = chance.gauss(0, 1), chance.choice("abc")
         mean = math.exp(0.9 * warm + {"a": -1.5, "b": 0, "c": 1}[place])
-        limit, visits, product = math.exp(-min(mean, 50)), 0, chance.random()
-        while product > limit:
-            product *= chance.random()
-            visits += 1
+        visits = poisson(chance, mean)
         text += f"{first_id + i},{warm:.4f},{place},{-3 if i == negative else visits}\n"
     return text
 
@@ -57,7 +54,7 @@ for MODEL in MODELS:
             later = house.json("predict", job["id"], "--data", os.path.join(house.data, "test.csv"), "--out", copy)
             assert later["quality"] == "FULL", later
             assert rows_of(copy) == rows_of(job["predictions"]["path"])
-            # Rows at once, of a day as none was: far out, and of a place that nobody knows.
+            # Days as none was: far out, of a place that nobody knows, and with nothing known.
             rows = house.write("far.csv", "id,warm,place\n1,1000,z\n2,-1000,a\n3,,\n")
             far = os.path.join(house.root, "far-answers.csv")
             house.json("predict", job["id"], "--data", rows, "--out", far)

@@ -13,6 +13,7 @@ import datetime
 import glob
 import hashlib
 import json
+import math
 import os
 import random
 import re
@@ -420,6 +421,15 @@ class House:
             shares = [float(v) for v in row[2:]]
             assert abs(sum(shares) - 1) < 1e-3 and min(shares) >= 0, row
             assert row[1] == classes[shares.index(max(shares))], row
+
+
+def poisson(chance, mean):
+    """A draw of a Poisson distribution (Knuth 1969)."""
+    limit, count, product = math.exp(-min(mean, 100)), 0, chance.random()
+    while product > limit:
+        product *= chance.random()
+        count += 1
+    return count
 
 
 def blobs(rows, seed, first_id=0):
