@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 #include "server/rpc/receivers.h"
 #include "tests/server/rpc/rpc_house.h"
 
@@ -65,6 +70,18 @@ v1::UploadReply Ask(RpcHouse& house, const v1::UploadRequest& about, int64_t byt
     }
     absl::SleepFor(absl::Milliseconds(5));
   }
+}
+
+// Until so many bytes of some file have come.
+bool HaveCome(RpcHouse& house, uint64_t bytes) {
+  return Eventually([&] {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(
+             absl::StrCat(house.folder(), "/", kUploadsDir), none)) {
+      if (entry.is_regular_file(none) && entry.file_size(none) == bytes) return true;
+    }
+    return false;
+  });
 }
 
 TEST(UploadPartsTest, AFileComesInOneCall) {
@@ -138,18 +155,30 @@ TEST(UploadPartsTest, TwoDoNotSendOneFileAtOnce) {
   const std::string text = "a,b\n1,2\n3,4\n";
   Sender first(house, About(text), 0);
   ASSERT_TRUE(first.Send(text.substr(0, 4)));
-  // Until the first has it.
-  grpc::Status refused;
-  for (int i = 0; i < 1000 && refused.ok(); ++i) {
-    grpc::ClientContext context;
-    v1::UploadReply reply;
-    refused = house.client().Upload(&context, About(text), &reply);
-    absl::SleepFor(absl::Milliseconds(5));
-  }
+  ASSERT_TRUE(HaveCome(house, 4));
+  grpc::ClientContext context;
+  v1::UploadReply reply;
+  const grpc::Status refused = house.client().Upload(&context, About(text), &reply);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
   ASSERT_TRUE(first.Send(text.substr(4)));
   ASSERT_TRUE(first.End().ok());
   EXPECT_TRUE(first.reply().present());
+}
+
+// Takes Receivers::kStall.
+TEST(UploadPartsTest, AStalledCallGivesItsFileUp) {
+  RpcHouse house;
+  const std::string text = "a,b\n1,2\n3,4\n";
+  Sender stalled(house, About(text), 0);
+  ASSERT_TRUE(stalled.Send(text.substr(0, 4)));
+  ASSERT_TRUE(HaveCome(house, 4));
+  const v1::UploadReply there = Ask(house, About(text), 4);
+  ASSERT_EQ(there.offset(), 4);
+  Sender rest(house, About(text), 4);
+  ASSERT_TRUE(rest.Send(text.substr(4)));
+  ASSERT_TRUE(rest.End().ok());
+  EXPECT_EQ(ReadFile(rest.reply().path()).value(), text);
+  EXPECT_EQ(stalled.End().error_code(), grpc::StatusCode::CANCELLED);
 }
 
 TEST(ReceiversTest, OnlyACallThatHasStalledIsEnded) {
