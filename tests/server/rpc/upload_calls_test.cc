@@ -107,9 +107,10 @@ TEST(UploadPartsTest, WhatCameOfABrokenCallStaysAndAnotherGoesOn) {
   {
     Sender sender(house, About(text), 0);
     ASSERT_TRUE(sender.Send(text.substr(0, 4)) && sender.Send(text.substr(4, 4)));
+    ASSERT_TRUE(HaveCome(house, 8));
     sender.Break();
   }
-  const v1::UploadReply there = Ask(house, About(text), 0);
+  const v1::UploadReply there = Ask(house, About(text), 8);
   ASSERT_FALSE(there.present());
   Sender elsewhere(house, About(text), there.offset() + 1);
   elsewhere.Send("x");
