@@ -256,9 +256,12 @@ class Maker {
     return trial;
   }
 
-  // Every other trial of a kind learns counts by their own loss: an ensemble gains from both.
+  // Every other trial of a kind learns counts by their own loss: an ensemble gains from both. The
+  // first trial of all does not: its folds make the quality, and a negative target that the sample
+  // has not shown would fail them.
   void LearnCounts() {
     std::map<v1::ModelSpec::ArchitectureCase, int> of_kind;
+    if (!trials_.empty()) of_kind[trials_[0].model().architecture_case()] = 1;
     for (v1::TrialSpec& trial : trials_) {
       const bool other = of_kind[trial.model().architecture_case()]++ % 2 == 1;
       const bool learns =

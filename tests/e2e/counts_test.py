@@ -106,6 +106,20 @@ def _():
         assert min(values_of(job["predictions"]["path"])) >= 0
 
 
+@case("What only looks like counts in the first MiB costs no quality where nobody asked for them", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        house.write("train.csv", counts(90_000, 1, negative=89_990))
+        assert os.path.getsize(os.path.join(house.data, "train.csv")) > 1.2 * 2**20
+        house.write("test.csv", counts(200, 2, first_id=90_000))
+        job = house.submit({"name": "visits", "cache": "off", "task": {"metric": "rmse"}, "budget": {"time": "15s"},
+                            "data": {"train": "train.csv", "test": "test.csv", "target": "visits", "id": "id"}}, "--wait")
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        told = [fold["message"] for fold in job["folds"] if fold["state"] == "FAILED"]
+        assert told and all("-3 is negative" in message for message in told), job["folds"]
+
+
 @case("A negative count is refused with its row and its value", limit_s=60)
 def _():
     with House(slots=1) as house:
