@@ -75,7 +75,10 @@ int PredictFile(const Arguments& arguments, Environment& environment, TrainingCl
     if (!writable.ok()) return ReportError(environment, writable);
   }
   if (arguments.upload) {
-    auto there = UploadFile("--data", request.data(), client, environment);
+    const auto learnt = client.GetSpec(source.id());
+    if (!learnt.ok()) return ReportError(environment, learnt.status());
+    auto there =
+        UploadData("--data", request.data(), learnt->resolved().data(), client, environment);
     if (!there.ok()) return ReportError(environment, there.status());
     request.set_data(*std::move(there));
   }

@@ -18,8 +18,15 @@ namespace traind {
 absl::StatusOr<std::string> UploadFile(const std::string& field, const std::string& path,
                                        TrainingClient& client, Environment& environment);
 
-// Sends every file that the spec names, and has the spec name the copies. Errors: as UploadFile;
-// InvalidArgument: the Job reads files that this call does not send (images, programs).
+// Sends data.train, data.test or a later file; of images and volumes the folder, or the table and
+// the files that it names. data: of the spec. Errors: as UploadFile; InvalidArgument: the table is
+// none, or lacks the column of files.
+absl::StatusOr<std::string> UploadData(const std::string& field, const std::string& path,
+                                       const v1::DataSpec& data, TrainingClient& client,
+                                       Environment& environment);
+
+// Sends every file that the spec names, and has the spec name the copies. Errors: as UploadData;
+// InvalidArgument: the Job runs a program, which this call does not send.
 absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environment& environment);
 
 // Says on stderr that --upload would help, if traind cannot read a file that is here.

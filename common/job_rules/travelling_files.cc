@@ -1,5 +1,6 @@
 #include "common/job_rules/travelling_files.h"
 
+#include "common/base/job_layout.h"
 #include "common/job_rules/user_program.h"
 
 namespace traind {
@@ -8,11 +9,24 @@ namespace {
 struct Place {
   const char* field;
   std::string* path;
+  bool media = false;
 };
 
 std::vector<Place> PlacesIn(plain::JobSpec& spec) {
-  std::vector<Place> places = {{"data.train", &spec.data.train}, {"data.test", &spec.data.test}};
+  const bool media = spec.data.image || spec.data.volume;
+  std::vector<Place> places = {{"data.train", &spec.data.train, media},
+                               {"data.test", &spec.data.test, media}};
   if (spec.data.text) places.push_back({"data.text.model_file", &spec.data.text->model_file});
+  if (spec.data.image && spec.data.image->labels) {
+    places.push_back({"data.image.labels", &*spec.data.image->labels});
+  }
+  if (spec.data.image && spec.data.image->test_labels) {
+    places.push_back({"data.image.test_labels", &*spec.data.image->test_labels});
+  }
+  if (spec.model.script) places.push_back({"model.script.file", &spec.model.script->file});
+  if (spec.model.pretrained) {
+    places.push_back({"model.pretrained.file", &spec.model.pretrained->file});
+  }
   return places;
 }
 
@@ -22,9 +36,27 @@ std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec) {
   std::vector<NamedFile> files;
   plain::JobSpec copy = spec;
   for (const Place& place : PlacesIn(copy)) {
-    if (!place.path->empty()) files.push_back({place.field, *place.path});
+    if (!place.path->empty()) files.push_back({place.field, *place.path, place.media});
   }
   return files;
+}
+
+std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::string& table) {
+  std::vector<std::string> files;
+  if (!table.empty()) {
+    files.push_back(table);
+    if (spec.data.image) files.push_back(ImageCacheOf(table));
+    if (spec.data.volume) files.push_back(VolumesOfTable(table));
+  }
+  if (spec.model.script) files.push_back(ScriptCachePath(spec.model.script->sha256));
+  if (spec.model.pretrained) files.push_back(WeightsCachePath(spec.model.pretrained->sha256));
+  return files;
+}
+
+std::vector<std::string> MediaColumns(const plain::DataSpec& data) {
+  if (data.image) return {data.image->column};
+  if (data.volume) return {data.volume->image, data.volume->mask};
+  return {};
 }
 
 void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std::string& path) {
@@ -36,10 +68,6 @@ void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std
 std::string WhyFolderIsNeeded(const plain::JobSpec& spec) {
   if (UserProgramOf(spec)) return "it runs a program";
   if (spec.predict || spec.serve) return "it uses the models of another Job";
-  if (spec.data.image) return "it reads images";
-  if (spec.data.volume) return "it reads volumes";
-  if (spec.model.script) return "it has a model of the user's own";
-  if (spec.model.pretrained) return "it starts from pretrained weights";
   return "";
 }
 

@@ -14,10 +14,20 @@ namespace traind {
 struct NamedFile {
   std::string field;  // of the spec: "data.train"
   std::string path;
+  bool media = false;  // it may be a folder, or a table with columns of files, which travel with it
 };
 
 // Returns the files that PREPARE reads and that travel.
 std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec);
+
+// Returns the files of the cache that PREPARE writes and later tasks read, relative to the state
+// folder. table: the path of the table; empty: it is not there yet, and the files beside it are left
+// out.
+std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::string& table);
+
+// Returns the columns of data.train and data.test that name files; none: rows have none. The first
+// one is always there.
+std::vector<std::string> MediaColumns(const plain::DataSpec& data);
 
 // Points a field that TravellingFiles has named to another path.
 void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std::string& path);

@@ -30,6 +30,7 @@ class IncomingFile {
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;
 
+  const std::string& path() const { return path_; }
   // Returns how many bytes are there; the next part begins behind them.
   int64_t offset() const { return offset_; }
   // OutOfRange: more bytes than the whole file has.

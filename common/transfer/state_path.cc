@@ -32,6 +32,13 @@ bool IsNumber(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
+// What PREPARE writes besides tables: decoded media, and copies of users' modules and weights.
+bool IsCached(absl::string_view name) {
+  return absl::EndsWith(name, ".table") || absl::EndsWith(name, ".images") ||
+         absl::EndsWith(name, ".volumes") || absl::EndsWith(name, ".pt") ||
+         absl::EndsWith(name, ".safetensors");
+}
+
 // inside: relative to the Job's folder.
 bool TravelsFromJob(const std::vector<absl::string_view>& inside, const std::string& path,
                     const std::string& job, Direction direction) {
@@ -50,7 +57,7 @@ bool Travels(absl::string_view path, const std::string& job, Direction direction
   if (path.size() > kLongestPath) return false;
   std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
   if (!std::all_of(parts.begin(), parts.end(), IsPlainName) || parts.size() < 2) return false;
-  if (parts[0] == CacheDir()) return parts.size() == 2 && absl::EndsWith(parts[1], ".table");
+  if (parts[0] == CacheDir()) return parts.size() == 2 && IsCached(parts[1]);
   if (parts.size() < 3 || absl::StrCat(parts[0], "/", parts[1]) != JobDir(job)) return false;
   parts.erase(parts.begin(), parts.begin() + 2);
   return TravelsFromJob(parts, std::string(path), job, direction);

@@ -21,6 +21,8 @@
 #include "common/base/status_macros.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
+#include "common/data/media/media_files.h"
+#include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
 #include "common/transfer/state_path.h"
 #include "common/wire/grpc_status.h"
@@ -75,6 +77,22 @@ absl::Status SendRest(int fd, grpc::ServerWriter<v1::FilePart>& parts) {
   }
 }
 
+// A user's module or weights have their digest as their name, by which other Jobs trust them.
+absl::Status CheckCachedDigest(const v1::OfferFileRequest& file) {
+  const absl::string_view path = file.path();
+  if (path != ScriptCachePath(file.sha256()) && path != WeightsCachePath(file.sha256()) &&
+      absl::StartsWith(path, CacheDir()) &&
+      (absl::EndsWith(path, ".pt") || absl::EndsWith(path, ".safetensors"))) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' has another digest"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOffset(int64_t offset, const FileDigest& digest) {
+  if (offset >= 0 && offset <= digest.bytes) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("offset ", offset, " of ", digest.bytes));
+}
+
 }  // namespace
 
 grpc::Status GrpcFileService::CompareFolder(grpc::ServerContext*,
@@ -108,8 +126,8 @@ grpc::Status GrpcFileService::ListFiles(grpc::ServerContext*, const v1::ListFile
   return grpc::Status::OK;
 }
 
-absl::StatusOr<std::string> GrpcFileService::DataPath(const std::string& job,
-                                                      const std::string& field) const {
+absl::StatusOr<GrpcFileService::DataFile> GrpcFileService::FindData(
+    const std::string& job, const std::string& field) const {
   const std::shared_ptr<const Job> found = find_job_(job);
   if (found == nullptr) return CheckRuns(job);
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(found->spec_json));
@@ -120,7 +138,11 @@ absl::StatusOr<std::string> GrpcFileService::DataPath(const std::string& job,
     if (real == nullptr) return ErrnoStatus(errno, absl::StrCat(field, ": ", file.path));
     const bool same = file.path == real;
     free(real);
-    if (same) return file.path;
+    if (same) {
+      return DataFile{file.path,
+                      file.media ? MediaColumns(spec.data) : std::vector<std::string>(),
+                      spec.data.image.has_value()};
+    }
     return absl::PermissionDeniedError(
         absl::StrCat(field, ": ", file.path, " has become a link since it was submitted"));
   }
@@ -128,17 +150,45 @@ absl::StatusOr<std::string> GrpcFileService::DataPath(const std::string& job,
 }
 
 absl::StatusOr<std::string> GrpcFileService::PathOf(const v1::GetFileRequest& request) const {
-  if (request.file_case() == v1::GetFileRequest::kField) {
-    return DataPath(request.job(), request.field());
-  }
   RETURN_IF_ERROR(CheckRuns(request.job()));
   RETURN_IF_ERROR(CheckStatePath(state_dir_, request.path(), request.job(), Direction::kToWorker));
   return InState(request.path());
 }
 
-absl::Status GrpcFileService::SendFile(const v1::GetFileRequest& request,
-                                       grpc::ServerWriter<v1::FilePart>& parts) const {
-  ASSIGN_OR_RETURN(const std::string path, PathOf(request));
+absl::Status GrpcFileService::SendFolder(const MediaFiles& media, int64_t offset,
+                                         grpc::ServerWriter<v1::FilePart>& parts) {
+  ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(media.root, media.files, media.names));
+  ASSIGN_OR_RETURN(const FileDigest digest, pack->Digest());
+  v1::FilePart part;
+  part.set_size_bytes(digest.bytes);
+  part.set_sha256(digest.sha256);
+  part.set_folder(true);
+  part.set_table(media.table);
+  RETURN_IF_ERROR(CheckOffset(offset, digest));
+  while (parts.Write(part)) {
+    part.Clear();
+    if (offset == digest.bytes) return absl::OkStatus();
+    ASSIGN_OR_RETURN(*part.mutable_content(), pack->Read(offset, kPartBytes));
+    offset += static_cast<int64_t>(part.content().size());
+  }
+  return absl::CancelledError("the Worker takes no more");
+}
+
+absl::Status GrpcFileService::Send(const v1::GetFileRequest& request,
+                                   grpc::ServerWriter<v1::FilePart>& parts) const {
+  if (request.file_case() != v1::GetFileRequest::kField) {
+    ASSIGN_OR_RETURN(const std::string path, PathOf(request));
+    return SendFile(path, request.offset(), parts);
+  }
+  ASSIGN_OR_RETURN(const DataFile data, FindData(request.job(), request.field()));
+  if (data.columns.empty()) return SendFile(data.path, request.offset(), parts);
+  ASSIGN_OR_RETURN(const auto media, ListMediaFiles(data.path, data.columns, data.folders, state_dir_));
+  if (!media) return SendFile(data.path, request.offset(), parts);
+  return SendFolder(*media, request.offset(), parts);
+}
+
+absl::Status GrpcFileService::SendFile(const std::string& path, int64_t offset,
+                                       grpc::ServerWriter<v1::FilePart>& parts) {
   ASSIGN_OR_RETURN(const int fd, OpenToRead(path));
   const absl::Cleanup closer = [fd] { close(fd); };
   // Read by descriptor, because another file may have the name by now.
@@ -147,20 +197,19 @@ absl::Status GrpcFileService::SendFile(const v1::GetFileRequest& request,
   first.set_size_bytes(digest.bytes);
   first.set_sha256(digest.sha256);
   if (!parts.Write(first)) return absl::CancelledError("the Worker takes no more");
-  if (request.offset() < 0 || request.offset() > digest.bytes) {
-    return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(), " of ", digest.bytes));
-  }
-  if (lseek(fd, request.offset(), SEEK_SET) < 0) return ErrnoStatus(errno, path);
+  RETURN_IF_ERROR(CheckOffset(offset, digest));
+  if (lseek(fd, offset, SEEK_SET) < 0) return ErrnoStatus(errno, path);
   return SendRest(fd, parts);
 }
 
 grpc::Status GrpcFileService::GetFile(grpc::ServerContext*, const v1::GetFileRequest* request,
                                       grpc::ServerWriter<v1::FilePart>* parts) {
-  return ToGrpc(SendFile(*request, *parts));
+  return ToGrpc(Send(*request, *parts));
 }
 
 absl::Status GrpcFileService::CheckComes(const v1::OfferFileRequest& file) const {
   RETURN_IF_ERROR(CheckStatePath(state_dir_, file.path(), file.job(), Direction::kToTraind));
+  RETURN_IF_ERROR(CheckCachedDigest(file));
   absl::Status runs = CheckRuns(file.job());
   // Nobody sends the rest of a file whose Job is over.
   if (!runs.ok()) IncomingFile::DiscardIdle(InState(file.path()), file.sha256());

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "common/data/media/media_files.h"
 #include "proto/file_service.grpc.pb.h"
 #include "server/domain/job.h"
 #include "server/rpc/receivers.h"
@@ -51,11 +53,21 @@ class GrpcFileService final : public v1::FileService::Service {
   absl::Status CheckRuns(const std::string& job) const;
   // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.
   absl::Status CheckComes(const v1::OfferFileRequest& file) const;
-  // Returns the absolute path of the file that a Worker asks for.
+  // Returns the absolute path of a file of the state folder that a Worker asks for.
   absl::StatusOr<std::string> PathOf(const v1::GetFileRequest& request) const;
-  absl::StatusOr<std::string> DataPath(const std::string& job, const std::string& field) const;
-  absl::Status SendFile(const v1::GetFileRequest& request,
-                        grpc::ServerWriter<v1::FilePart>& parts) const;
+  // A file that a spec names.
+  struct DataFile {
+    std::string path;
+    std::vector<std::string> columns;  // of media (MediaColumns)
+    bool folders = false;              // of ListMediaFiles
+  };
+  absl::StatusOr<DataFile> FindData(const std::string& job, const std::string& field) const;
+  absl::Status Send(const v1::GetFileRequest& request,
+                    grpc::ServerWriter<v1::FilePart>& parts) const;
+  static absl::Status SendFile(const std::string& path, int64_t offset,
+                               grpc::ServerWriter<v1::FilePart>& parts);
+  static absl::Status SendFolder(const MediaFiles& media, int64_t offset,
+                                 grpc::ServerWriter<v1::FilePart>& parts);
   absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply);
   absl::Status ReceiveFile(grpc::ServerContext* context,
                            grpc::ServerReader<v1::PutFileRequest>& requests);

@@ -14,6 +14,7 @@
 
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
 #include "server/rpc/training_calls.h"
 
@@ -43,6 +44,7 @@ absl::Status Check(const v1::UploadRequest& request) {
         "name: a file's name has letters, digits, '.', '_' and '-', no '.' in front, and at most "
         "128 characters");
   }
+  if (name == kPackName) return absl::InvalidArgumentError("name: it is that of folders on their way");
   const std::string& sha256 = request.sha256();
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (sha256.size() != kDigestLetters || !std::all_of(sha256.begin(), sha256.end(), digit)) {
@@ -51,6 +53,20 @@ absl::Status Check(const v1::UploadRequest& request) {
   if (request.size_bytes() < 0) return absl::InvalidArgumentError("size_bytes: less than 0");
   if (request.offset() < 0) return absl::InvalidArgumentError("offset: less than 0");
   return CheckContent(request);
+}
+
+// Whether the file is there. It had its digest when it was renamed to its name.
+bool IsWhole(const std::string& path, int64_t bytes) {
+  struct stat about = {};
+  return stat(path.c_str(), &about) == 0 && about.st_size == bytes;
+}
+
+absl::Status FinishUpload(bool folder, std::unique_ptr<IncomingFile> file,
+                          const v1::UploadReply& reply) {
+  RETURN_IF_ERROR(file->Commit());
+  const std::string path = file->path();
+  file.reset();  // it holds the lock
+  return folder ? UnpackFolder(path, reply.path()) : absl::OkStatus();
 }
 
 absl::Status CheckRoom(const std::string& folder, int64_t bytes) {
@@ -74,12 +90,18 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> TrainingCalls::OpenUpload(
   const std::filesystem::path real =
       std::filesystem::canonical(absl::StrCat(state_dir_, "/", kUploadsDir), no_folder);
   const std::string root = no_folder ? state_dir_ : real.parent_path().string();
-  const std::string path = absl::StrCat(root, "/", UploadPath(request.sha256(), request.name()));
+  reply->set_path(absl::StrCat(root, "/", UploadPath(request.sha256(), request.name())));
+  const std::string path =
+      request.folder() ? absl::StrCat(root, "/", UploadPath(request.sha256(), kPackName))
+                       : reply->path();
   const std::string folder = path.substr(0, path.rfind('/'));
-  reply->set_path(path);
-  struct stat whole = {};
-  // It had this digest when it was renamed to its name.
-  if (stat(path.c_str(), &whole) == 0 && whole.st_size == request.size_bytes()) {
+  // traind ended before it had unpacked it.
+  if (request.folder() && IsWhole(path, request.size_bytes())) {
+    RETURN_IF_ERROR(UnpackFolder(path, reply->path()));
+  }
+  std::error_code none;
+  if (request.folder() ? std::filesystem::is_directory(reply->path(), none)
+                       : IsWhole(path, request.size_bytes())) {
     // Retention counts from the last time that somebody asked for it.
     (void)utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
     reply->set_present(true);
@@ -87,20 +109,22 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> TrainingCalls::OpenUpload(
     return nullptr;
   }
   auto file = IncomingFile::Open(path, {request.sha256(), request.size_bytes()});
-  if (absl::IsUnavailable(file.status())) uploads_.EndStalled(path);
+  if (absl::IsUnavailable(file.status())) uploads_.EndStalled(reply->path());
   RETURN_IF_ERROR(file.status());
   reply->set_offset((*file)->offset());
-  RETURN_IF_ERROR(CheckRoom(root, request.size_bytes() - (*file)->offset()));
+  // A pack lies beside its folder for a moment.
+  const int64_t twice = request.folder() ? request.size_bytes() : 0;
+  RETURN_IF_ERROR(CheckRoom(root, twice + request.size_bytes() - (*file)->offset()));
   return file;
 }
 
 absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadReply* reply) {
-  ASSIGN_OR_RETURN(const auto file, OpenUpload(request, reply));
+  ASSIGN_OR_RETURN(auto file, OpenUpload(request, reply));
   if (file == nullptr) return absl::OkStatus();
   if (request.offset() == file->offset()) RETURN_IF_ERROR(file->Append(request.content()));
   reply->set_offset(file->offset());
   if (file->offset() < request.size_bytes()) return absl::OkStatus();
-  RETURN_IF_ERROR(file->Commit());
+  RETURN_IF_ERROR(FinishUpload(request.folder(), std::move(file), *reply));
   reply->set_present(true);
   return absl::OkStatus();
 }
@@ -109,7 +133,8 @@ absl::Status TrainingCalls::UploadParts(const UploadSource& source, v1::UploadRe
   v1::UploadRequest part;
   if (!source.next(&part)) return absl::CancelledError("no file was named");
   const int64_t bytes = part.size_bytes();
-  ASSIGN_OR_RETURN(const auto file, OpenUpload(part, reply));
+  const bool folder = part.folder();
+  ASSIGN_OR_RETURN(auto file, OpenUpload(part, reply));
   if (file == nullptr) return absl::OkStatus();
   if (part.offset() != file->offset()) {
     return absl::AbortedError(
@@ -124,7 +149,7 @@ absl::Status TrainingCalls::UploadParts(const UploadSource& source, v1::UploadRe
     reply->set_offset(file->offset());
   } while (file->offset() < bytes && source.next(&part));
   if (file->offset() < bytes) return absl::OkStatus();
-  RETURN_IF_ERROR(file->Commit());
+  RETURN_IF_ERROR(FinishUpload(folder, std::move(file), *reply));
   reply->set_present(true);
   return absl::OkStatus();
 }

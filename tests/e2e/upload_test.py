@@ -74,13 +74,13 @@ def _():
         desk = Desk(house)
         house.start()
         for setting, words in (("data.train=/no/such.csv", "data.train: cannot read"),
-                               (f"data.test={desk.folder}", "is a folder; --upload sends single files")):
+                               (f"data.test={desk.folder}", "is a folder, not a file")):
             wrong = house.cli("submit", "-f", desk.spec, "--upload", "--set", setting)
             assert wrong.returncode != 0 and words in wrong.stderr, wrong.stderr
             assert "nothing submitted" in wrong.stderr, wrong.stderr
-        images = house.cli("submit", "--upload", desk.write("images.yaml", SPEC.replace(
-            "folds: 2", "folds: 2, image: {column: file}").replace("mlp: {hidden: [8]}", "cnn: {}")))
-        assert images.returncode != 0 and "does not send images" in images.stderr, images.stderr
+        program = house.cli("submit", "--upload", desk.write(
+            "program.yaml", "api: v1\nname: p\nrun: {command: [sh, x], folder: .}\nbudget: {time: 60s}\n"))
+        assert program.returncode != 0 and "does not send programs" in program.stderr, program.stderr
         assert house.json("list")["jobs"] == []
 
 

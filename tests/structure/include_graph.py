@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "common/base": [],
     "common/plain": ["common/base"],
     "proto/plain": ["common/plain"],
-    "common/job_rules": ["common/metrics", "common/plain", "proto/plain"],
+    "common/job_rules": ["common/base", "common/metrics", "common/plain", "proto/plain"],
     "common/data": ["common/base", "common/plain", "proto/plain"],
     "common/data/weights": ["common/base"],
     "common/metrics": ["common/base"],
@@ -98,7 +98,7 @@ MAY_INCLUDE = {
                             "worker/predict", "worker/inference"],
     "worker": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/inference",
                        "worker/rank", "worker/daemon", "worker/prepare", "third_party"],
-    "client": _COMMON + ["common/spec", "common/wire", "proto"],
+    "client": _COMMON + ["common/spec", "common/transfer", "common/wire", "proto"],
 }
 
 # A library's headers (prefixes of what stands between < and >) -> the rooms that may name them.

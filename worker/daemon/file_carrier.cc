@@ -17,6 +17,7 @@
 #include "common/base/status_macros.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
+#include "common/transfer/folder_pack.h"
 #include "common/transfer/state_path.h"
 #include "worker/daemon/backoff.h"
 #include "worker/daemon/own_folder.h"
@@ -53,6 +54,52 @@ bool HasDigest(const std::string& path, const FileDigest& digest) {
   if (!found.ok() || found->sha256 != digest.sha256) return false;
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return true;
+}
+
+// A user's file, or a folder of them, as it lies here.
+struct Input {
+  std::string path;          // what the task reads
+  std::string comes_to;      // where the bytes are received
+  std::string folder;        // a folder's
+  std::string named_folder;  // as its user knows it
+  FileDigest digest;
+
+  bool IsFolder() const { return !folder.empty(); }
+  // What is there already counts as used now.
+  bool IsThere() const {
+    if (!IsFolder()) return HasDigest(path, digest);
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error)) return HasDigest(comes_to, digest);
+    // Its files may be very many: one beside them tells when they were used.
+    const std::string used = absl::StrCat(folder, ".used");
+    const int fd = open(used.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) futimens(fd, nullptr);
+    if (fd >= 0) close(fd);
+    return true;
+  }
+  absl::Status Unpack() const {
+    return IsFolder() ? UnpackFolder(comes_to, folder) : absl::OkStatus();
+  }
+};
+
+// The name says what a reader makes of the file; the digest makes it the same for all Jobs.
+Input InputOf(const std::string& state_dir, const NamedFile& file, const RemoteContent& content) {
+  const auto local = [&](const std::string& name) {
+    return absl::StrCat(state_dir, "/", InputPath(content.digest.sha256, name));
+  };
+  Input input;
+  input.digest = content.digest;
+  if (!content.folder) {
+    input.path = input.comes_to = local(FileName(file.path));
+    return input;
+  }
+  input.named_folder =
+      content.table.empty() ? file.path : file.path.substr(0, file.path.rfind('/'));
+  input.folder = local(absl::StrCat("folder-", FileName(input.named_folder)));
+  input.path =
+      content.table.empty() ? input.folder : absl::StrCat(input.folder, "/", content.table);
+  input.comes_to = local(kPackName);
+  return input;
 }
 
 }  // namespace
@@ -182,22 +229,26 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
   ASSIGN_OR_RETURN(auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
   result.names.clear();
   for (const NamedFile& file : TravellingFiles(spec)) {
-    std::string local;
-    const auto destination = [&](const FileDigest& digest) {
-      // The name says what a reader makes of the file; the digest makes it the same for all Jobs.
-      local = InState(InputPath(digest.sha256, FileName(file.path)));
-      return HasDigest(local, digest) ? std::string() : local;
+    Input input;
+    const auto destination = [&](const RemoteContent& content) {
+      input = InputOf(state_dir_, file, content);
+      return input.IsThere() ? std::string() : input.comes_to;
     };
     RETURN_IF_ERROR(remote_->Fetch({task.job, "", file.field}, destination, stop));
-    SetTravellingFile(spec, file.field, local);
-    result.names.emplace_back(local, file.path);
+    RETURN_IF_ERROR(input.Unpack());
+    SetTravellingFile(spec, file.field, input.path);
+    result.names.emplace_back(input.path, file.path);
+    if (input.IsFolder()) result.names.emplace_back(input.folder, input.named_folder);
   }
   result.spec_json = plain::ToJson(spec);
   return absl::OkStatus();
 }
 
 absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop) const {
-  RETURN_IF_ERROR(FetchInState(task.job, task.table, stop));
+  ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
+  for (const std::string& path : CachedFiles(spec, task.table)) {
+    RETURN_IF_ERROR(FetchInState(task.job, path, stop));
+  }
   ASSIGN_OR_RETURN(std::vector<std::string> paths, remote_->List(task.job, JobDir(task.job), stop));
   if (!task.resume.empty()) {
     // With the checkpoint before it, in case that it is damaged.
@@ -219,8 +270,8 @@ absl::Status FileCarrier::FetchInState(const std::string& job, const std::string
                                        TransferStop& stop) const {
   RETURN_IF_ERROR(CheckStatePath(state_dir_, path, job, Direction::kToWorker));
   const std::string local = InState(path);
-  const auto destination = [&](const FileDigest& digest) {
-    return HasDigest(local, digest) ? std::string() : local;
+  const auto destination = [&](const RemoteContent& content) {
+    return HasDigest(local, content.digest) ? std::string() : local;
   };
   return remote_->Fetch({job, path, ""}, destination, stop);
 }
@@ -243,7 +294,8 @@ std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) co
   if (request.kind == TaskKind::kPrepare) {
     folders.push_back(JobDir(request.job));
     folders.push_back(FloorDir(request.job));
-    if (!request.table.empty()) paths.push_back(request.table);
+    const auto spec = plain::FromJson<plain::JobSpec>(request.spec_json);
+    if (spec.ok()) paths = CachedFiles(*spec, request.table);
   }
   for (const std::string& folder : folders) {
     for (std::string& path : FilesIn(state_dir_, folder)) {

@@ -31,6 +31,7 @@ struct SendRequest {
   TaskKind kind = TaskKind::kTrain;
   std::string table;      // of PREPARE, once it is written
   bool with_log = false;  // at the end
+  std::string spec_json = {};  // of PREPARE
 };
 
 // Pairs of a path that a fetched file has here and the one that its user knows.

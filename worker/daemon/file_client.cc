@@ -138,7 +138,7 @@ absl::StatusOr<int64_t> FileClient::Receive(const v1::GetFileRequest& request,
     call.context()->TryCancel();
     (void)parts->Finish();
   };
-  const std::string path = destination(digest);
+  const std::string path = destination({digest, part.folder(), part.table()});
   if (path.empty()) {
     give_up();
     return 0;

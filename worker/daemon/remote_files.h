@@ -47,13 +47,20 @@ struct RemoteFile {
   std::string field;  // where path is empty
 };
 
+// What traind says of a file before it sends it.
+struct RemoteContent {
+  FileDigest digest;
+  bool folder = false;  // the bytes are the pack of a folder
+  std::string table;    // the file in the folder that the field names; empty: it names the folder
+};
+
 // Calls that wait for traind. Errors: Unavailable and DataLoss may be tried again;
 // FailedPrecondition: the Job is over; NotFound; Cancelled: stopped.
 // Threads: safe.
 class RemoteFiles {
  public:
-  // Chooses where a file goes, once its digest is known; empty: it is there already.
-  using Destination = std::function<std::string(const FileDigest&)>;
+  // Chooses where a file goes, once its content is known; empty: it is there already.
+  using Destination = std::function<std::string(const RemoteContent&)>;
 
   virtual ~RemoteFiles() = default;
   // Whether traind has, in its state folder, the file `name` with this content.

@@ -29,6 +29,7 @@ void WaitingFacts::Started(const TaskStart& task) {
   request.attempt = task.attempt;
   request.job = task.job;
   request.kind = task.kind;
+  if (task.kind == TaskKind::kPrepare) request.spec_json = task.spec_json;
 }
 
 void WaitingFacts::Brought(int64_t attempt, PathNames names) {

@@ -16,6 +16,7 @@
 #include "common/data/table/csv.h"
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/table_text.h"
+#include "common/data/volume/file_pair.h"
 #include "common/data/volume/spacing.h"
 #include "common/data/volume/volume_set_writer.h"
 #include "worker/prepare/image_media.h"

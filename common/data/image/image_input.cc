@@ -11,10 +11,10 @@
 #include "common/data/image/image_folder.h"
 #include "common/data/image/image_set.h"
 #include "common/data/table/array_file.h"
-#include "common/data/table/csv.h"
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/packed_table.h"
 #include "common/data/table/table_text.h"
+#include "common/data/table/text_column.h"
 
 namespace traind {
 namespace {
@@ -80,25 +80,14 @@ class ImageFiles final : public ImageInput {
 };
 
 absl::StatusOr<std::string> ImageFiles::Digest() const {
-  const std::string& column = options_.fields.column;
-  std::vector<std::string> repeated;
-  ASSIGN_OR_RETURN(const std::vector<std::string> header,
-                   ReadCsvHeader(table_.bytes, table_.name, &repeated));
-  const auto found = std::find(header.begin(), header.end(), column);
-  if (found == header.end()) {
+  // A row of the wrong width is reported when the table is read.
+  const auto paths = ReadTextColumn(table_, options_.fields.column);
+  if (absl::IsNotFound(paths.status())) {
     return absl::InvalidArgumentError(
-        absl::StrCat(table_.name, ": there is no column '", column, "' (data.image.column)"));
+        absl::StrCat(paths.status().message(), " (data.image.column)"));
   }
-  const auto at = static_cast<size_t>(found - header.begin());
-  std::vector<std::string> paths;
-  CsvReader reader(table_.bytes, table_.name, DelimiterOf(table_.bytes, table_.name));
-  for (bool is_header = true;; is_header = false) {
-    ASSIGN_OR_RETURN(const bool more, reader.Next());
-    if (!more) break;
-    // A row of the wrong width is reported when the table is read.
-    if (!is_header && at < reader.fields().size()) paths.emplace_back(reader.fields()[at]);
-  }
-  return DigestImages(paths, SetOptions());
+  RETURN_IF_ERROR(paths.status());
+  return DigestImages(*paths, SetOptions());
 }
 
 absl::Status NoLabels(const ImageInputOptions& options) {

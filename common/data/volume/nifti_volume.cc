@@ -16,6 +16,7 @@
 #include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/data/volume/file_pair.h"
 #include "common/data/volume/nifti_header.h"
 #include "common/data/volume/volume_reader.h"
 

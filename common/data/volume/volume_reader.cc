@@ -16,6 +16,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/data/image/decode.h"
+#include "common/data/volume/file_pair.h"
 
 namespace traind {
 namespace {
@@ -48,20 +49,6 @@ absl::Status VolumeReader::ReadSlice(int64_t z, absl::Span<float> out) {
                               std::isnan(out[i]) ? "not a number" : "infinite"));
   }
   return absl::OkStatus();
-}
-
-std::string OtherOfPair(const std::string& path) {
-  for (const auto& [own, other] :
-       {std::make_pair(".hdr", ".img"), std::make_pair(".img", ".hdr")}) {
-    absl::string_view stem = path;
-    absl::ConsumeSuffix(&stem, ".gz");
-    if (!absl::ConsumeSuffix(&stem, own)) continue;
-    for (const char* const packed : {"", ".gz"}) {
-      std::string beside = absl::StrCat(stem, other, packed);
-      if (access(beside.c_str(), F_OK) == 0) return beside;
-    }
-  }
-  return "";
 }
 
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path, VolumeUse use) {

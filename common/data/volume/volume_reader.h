@@ -61,10 +61,6 @@ enum class VolumeUse { kVoxels, kMask };
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenVolume(const std::string& path,
                                                          VolumeUse use = VolumeUse::kVoxels);
 
-// The other file of a pair (.hdr or .hdr.gz with .img or .img.gz) that the path is one of; empty:
-// it is none, or there is no other one.
-std::string OtherOfPair(const std::string& path);
-
 // Used by OpenVolume.
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenNpyVolume(const std::string& path, bool archive);
 absl::StatusOr<std::unique_ptr<VolumeReader>> OpenTiffVolume(const std::string& path);

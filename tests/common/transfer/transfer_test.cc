@@ -22,12 +22,13 @@ std::string NewFolder() {
 bool ToTraind(const std::string& path) { return Travels(path, kJob, Direction::kToTraind); }
 bool ToWorker(const std::string& path) { return Travels(path, kJob, Direction::kToWorker); }
 
-TEST(StatePathTest, FilesOfTheJobAndTablesTravel) {
+TEST(StatePathTest, FilesOfTheJobAndOfTheCacheTravel) {
   for (const char* path :
        {"jobs/digits-abc123/folds.npy", "jobs/digits-abc123/samples.json",
         "jobs/digits-abc123/predictions.json", "jobs/digits-abc123/tokenizer-3.model",
         "jobs/digits-abc123/floor/test.npy", "jobs/digits-abc123/attempts/17/oof.npy",
-        "jobs/digits-abc123/attempts/17/rank0.log", "cache/0a1b.table"}) {
+        "jobs/digits-abc123/attempts/17/rank0.log", "cache/0a1b.table",
+        "cache/0a1b.images", "cache/0a1b.volumes", "cache/0a1b.pt", "cache/0a1b.safetensors"}) {
     EXPECT_TRUE(ToTraind(path)) << path;
     EXPECT_TRUE(ToWorker(path)) << path;
   }
@@ -48,7 +49,7 @@ TEST(StatePathTest, OtherPathsDoNotTravel) {
                            "cache/",
                            "cache/..",
                            "cache/../traind.db",
-                           "cache/x.pt",
+                           "cache/x.exe",
                            "cache/.table",
                            "cache//x.table",
                            "./cache/x.table",

@@ -159,7 +159,10 @@ class FakeRemote final : public RemoteFiles {
     const auto found = files_.find(file.path.empty() ? file.field : file.path);
     if (found == files_.end()) return absl::NotFoundError(file.path + file.field);
     const std::string& bytes = found->second;
-    const std::string path = destination({Sha256Hex(bytes), static_cast<int64_t>(bytes.size())});
+    const bool folder = bytes.rfind("traind-pack", 0) == 0;
+    const std::string path = destination({{Sha256Hex(bytes), static_cast<int64_t>(bytes.size())},
+                                          folder,
+                                          folder ? table_ : std::string()});
     if (path.empty()) return absl::OkStatus();
     ++fetched_;
     EXPECT_TRUE(MakeDirs(path.substr(0, path.rfind('/'))).ok());
@@ -180,6 +183,7 @@ class FakeRemote final : public RemoteFiles {
 
   std::string shared_dir_ = "/nowhere";
   std::map<std::string, std::string> files_;
+  std::string table_;  // of packs
   std::vector<std::string> sent_, kept_;
   int fetched_ = 0;
   int failures_ = 0;
@@ -214,6 +218,7 @@ class CarrierTest : public ::testing::Test {
     task_.attempt = 1;
     task_.job = "j";
     task_.kind = TaskKind::kTrain;
+    task_.spec_json = "{}";
   }
   FileCarrier::Result Await() {
     while (true) {
@@ -257,6 +262,63 @@ TEST_F(CarrierTest, PrepareGetsTheDataFilesOnce) {
   carrier_->Bring(task_);
   EXPECT_TRUE(Await().status.ok());
   EXPECT_EQ(remote_->fetched_, 2) << "the second time they were there";
+}
+
+TEST_F(CarrierTest, PrepareGetsAFolderOfImagesOnce) {
+  task_.kind = TaskKind::kPrepare;
+  task_.spec_json = R"({"name": "j", "data": {"train": "/far/photos", "image": {}}})";
+  const std::string pack = "traind-pack 1\n2 cat/1.png\n0 dog/\n\nxy";
+  remote_->files_ = {{"data.train", pack}};
+  for (int round = 0; round < 2; ++round) {
+    carrier_->Bring(task_);
+    const FileCarrier::Result result = Await();
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    const std::string folder = dir_ + "/" + InputPath(Sha256Hex(pack), "folder-photos");
+    EXPECT_NE(result.spec_json.find("\"" + folder + "\""), std::string::npos) << result.spec_json;
+    EXPECT_EQ(ReadFile(folder + "/cat/1.png").value_or("none"), "xy");
+    EXPECT_EQ(result.names.front(), std::make_pair(folder, std::string("/far/photos")));
+    EXPECT_EQ(remote_->fetched_, 1) << "the second time it was there";
+  }
+}
+
+TEST_F(CarrierTest, ATableOfImagesComesWithThem) {
+  task_.kind = TaskKind::kPrepare;
+  task_.spec_json = R"({"name": "j", "data": {"train": "/far/x/t.csv", "image": {}}})";
+  const std::string pack = "traind-pack 1\n2 t.csv\n\nxy";
+  remote_->files_ = {{"data.train", pack}};
+  remote_->table_ = "t.csv";
+  carrier_->Bring(task_);
+  const FileCarrier::Result result = Await();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  const std::string folder = dir_ + "/" + InputPath(Sha256Hex(pack), "folder-x");
+  EXPECT_NE(result.spec_json.find("\"" + folder + "/t.csv\""), std::string::npos);
+  EXPECT_EQ(ReadFile(folder + "/t.csv").value_or("none"), "xy");
+  EXPECT_EQ(result.names, (PathNames{{folder + "/t.csv", "/far/x/t.csv"}, {folder, "/far/x"}}));
+}
+
+TEST_F(CarrierTest, AFoldGetsItsImagesAndTheUsersModule) {
+  task_.table = "cache/t.table";
+  task_.spec_json = R"({"data": {"image": {}}, "model": {"script": {"sha256": "12ab"}}})";
+  remote_->files_ = {{"cache/t.table", "table"}, {"cache/t.images", "pixels"},
+                     {"cache/12ab.pt", "module"}};
+  carrier_->Bring(task_);
+  const FileCarrier::Result result = Await();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  for (const auto& [path, bytes] : remote_->files_) {
+    EXPECT_EQ(ReadFile(dir_ + "/" + path).value_or("none"), bytes) << path;
+  }
+}
+
+TEST_F(CarrierTest, APrepareSendsDecodedVolumesAndWeights) {
+  const std::string spec =
+      R"({"data": {"volume": {}}, "model": {"pretrained": {"sha256": "12ab"}}})";
+  for (const char* path : {"cache/t.table", "cache/t.volumes", "cache/12ab.safetensors"}) {
+    Write(path, "x");
+  }
+  carrier_->Send({1, "j", TaskKind::kPrepare, "cache/t.table", false, spec});
+  EXPECT_TRUE(Await().status.ok());
+  EXPECT_EQ(remote_->sent_, (std::vector<std::string>{"cache/t.table", "cache/t.volumes",
+                                                      "cache/12ab.safetensors"}));
 }
 
 TEST_F(CarrierTest, AFoldGetsItsTableTheFoldsAndItsCheckpoints) {
@@ -310,7 +372,7 @@ TEST_F(CarrierTest, APrepareSendsTheTableTheFoldsAndTheFloor) {
   Write("jobs/j/folds.npy", "folds");
   Write("jobs/j/floor/oof.npy", "floor");
   Write("jobs/j/prediction-1/predictions.csv", "traind writes its own");
-  carrier_->Send({1, "j", TaskKind::kPrepare, "cache/t.table", false});
+  carrier_->Send({1, "j", TaskKind::kPrepare, "cache/t.table", false, "{}"});
   EXPECT_TRUE(Await().status.ok());
   EXPECT_EQ(remote_->sent_, (std::vector<std::string>{"cache/t.table", "jobs/j/folds.npy",
                                                       "jobs/j/floor/oof.npy"}));

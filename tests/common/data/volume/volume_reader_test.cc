@@ -1,3 +1,4 @@
+#include "common/data/volume/file_pair.h"
 #include "common/data/volume/volume_reader.h"
 
 #include <absl/strings/match.h>
