@@ -65,11 +65,13 @@ absl::Status SendFrom(int64_t offset, const Sending& file, TrainingClient& clien
     const auto most = static_cast<size_t>(std::min<int64_t>(kPartBytes, size - next));
     auto content = file.file.read(next, most);
     if (content.ok() && content->size() < most) {
-      content = absl::InvalidArgumentError(file.file.shown + " has become shorter while it was sent");
+      content =
+          absl::InvalidArgumentError(file.file.shown + " has become shorter while it was sent");
     }
     read = content.status();
     if (!read.ok()) return false;
-    Show(absl::StrFormat("%s: %s of %s", file.file.shown, Megabytes(next), Megabytes(size)), environment);
+    Show(absl::StrFormat("%s: %s of %s", file.file.shown, Megabytes(next), Megabytes(size)),
+         environment);
     next += static_cast<int64_t>(content->size());
     part.set_content(*std::move(content));
     return true;
@@ -92,7 +94,8 @@ absl::StatusOr<v1::UploadReply> SendRest(v1::UploadReply there, const Sending& f
     ASSIGN_OR_RETURN(there, client.Upload(file.about));
     idle = there.present() || there.offset() > offset ? 0 : idle + 1;
     if (idle == kMostIdle) {
-      return sent.ok() ? absl::UnavailableError("traind takes no more of " + file.file.shown) : sent;
+      return sent.ok() ? absl::UnavailableError("traind takes no more of " + file.file.shown)
+                       : sent;
     }
   }
   return there;

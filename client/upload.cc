@@ -47,8 +47,7 @@ absl::StatusOr<int> Open(const std::string& field, const std::string& path) {
   }
   if (S_ISREG(about.st_mode)) return fd;
   close(fd);
-  return Wrong(field, path,
-               S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is no file");
+  return Wrong(field, path, S_ISDIR(about.st_mode) ? "is a folder, not a file" : "is no file");
 }
 
 // Reads the bytes from an offset on, up to `most`.
@@ -123,10 +122,10 @@ absl::StatusOr<std::string> UploadWeights(const std::string& field, const std::s
   if (error || !std::filesystem::is_directory(root, error)) {
     return Wrong(field, path, "is no folder");
   }
-  const auto pack = FolderPack::Open(root.string(),
-                                     {"config.json", "model.safetensors", "tokenizer.json",
-                                      "vocab.txt", "tokenizer_config.json"},
-                                     {});
+  const auto pack = FolderPack::Open(
+      root.string(),
+      {"config.json", "model.safetensors", "tokenizer.json", "vocab.txt", "tokenizer_config.json"},
+      {});
   if (!pack.ok()) return Wrong(field, pack.status());
   return UploadPack(**pack, root.string(), client, environment);
 }
@@ -155,7 +154,8 @@ absl::StatusOr<std::string> UploadData(const std::string& field, const std::stri
   if (!*media) return UploadFile(field, path, client, environment);
   const auto pack = FolderPack::Open((*media)->root, (*media)->files, (*media)->names);
   if (!pack.ok()) return Wrong(field, pack.status());
-  ASSIGN_OR_RETURN(const std::string there, UploadPack(**pack, (*media)->root, client, environment));
+  ASSIGN_OR_RETURN(const std::string there,
+                   UploadPack(**pack, (*media)->root, client, environment));
   return (*media)->table.empty() ? there : absl::StrCat(there, "/", (*media)->table);
 }
 
@@ -196,7 +196,8 @@ void SuggestUpload(v1::JobSpec spec, const absl::Status& refusal, Environment& e
     struct stat about = {};
     const auto found = refused.find(path);
     const bool unseen = found != refused.end() && found->second != FileProblem::kUnfit;
-    here |= unseen && stat(file.c_str(), &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
+    here |= unseen && stat(file.c_str(), &about) == 0 &&
+            (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
     return absl::OkStatus();
   };
   ForEachPath(spec, "", look).IgnoreError();

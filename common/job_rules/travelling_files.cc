@@ -53,6 +53,11 @@ std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::stri
   return files;
 }
 
+std::string ModelsFrom(const plain::JobSpec& spec) {
+  if (spec.serve) return spec.serve->from;
+  return spec.predict ? spec.predict->from : "";
+}
+
 std::vector<std::string> MediaColumns(const plain::DataSpec& data) {
   if (data.image) return {data.image->column};
   if (data.volume) return {data.volume->image, data.volume->mask};
@@ -67,7 +72,7 @@ void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std
 
 std::string WhyFolderIsNeeded(const plain::JobSpec& spec) {
   if (UserProgramOf(spec)) return "it runs a program";
-  if (spec.predict || spec.serve) return "it uses the models of another Job";
+  if (spec.predict) return "it predicts a file with the models of another Job";
   return "";
 }
 

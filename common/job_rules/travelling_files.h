@@ -21,9 +21,12 @@ struct NamedFile {
 std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec);
 
 // Returns the files of the cache that PREPARE writes and later tasks read, relative to the state
-// folder. table: the path of the table; empty: it is not there yet, and the files beside it are left
-// out.
+// folder. table: the path of the table; empty: it is not there yet, and the files beside it are
+// left out.
 std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::string& table);
+
+// Returns the Job whose models the Job predicts with; empty: it trains its own.
+std::string ModelsFrom(const plain::JobSpec& spec);
 
 // Returns the columns of data.train and data.test that name files; none: rows have none. The first
 // one is always there.
@@ -32,8 +35,8 @@ std::vector<std::string> MediaColumns(const plain::DataSpec& data);
 // Points a field that TravellingFiles has named to another path.
 void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std::string& path);
 
-// Returns why the Job's tasks need a Worker that shares traind's state folder, such as "it reads
-// images"; empty: they do not.
+// Returns why the Job's tasks need a Worker that shares traind's state folder, such as "it runs
+// a program"; empty: they do not.
 std::string WhyFolderIsNeeded(const plain::JobSpec& spec);
 
 }  // namespace traind

@@ -228,8 +228,8 @@ absl::StatusOr<std::string> FolderPack::Read(int64_t offset, size_t most) {
     filled = list_.copy(part.data(), part.size(), static_cast<size_t>(offset));
   }
   const auto after = [](int64_t at, const File& file) { return at < file.begin; };
-  auto file = std::upper_bound(files_.begin(), files_.end(),
-                               offset + static_cast<int64_t>(filled), after);
+  auto file =
+      std::upper_bound(files_.begin(), files_.end(), offset + static_cast<int64_t>(filled), after);
   if (file != files_.begin()) --file;
   for (; filled < part.size() && file != files_.end(); ++file) {
     const int64_t inside = offset + static_cast<int64_t>(filled) - file->begin;

@@ -27,8 +27,8 @@ inline constexpr char kPackName[] = "folder.pack";
 class FolderPack {
  public:
   // root: absolute, links resolved. files: paths relative to it. A file that is not there, or not
-  // below the root once its links are resolved, is left out, so that whoever reads the folder misses
-  // it. names: files of which only the name travels, and folders, whose paths end in '/'.
+  // below the root once its links are resolved, is left out, so that whoever reads the folder
+  // misses it. names: files of which only the name travels, and folders, whose paths end in '/'.
   // InvalidArgument: a path that a pack cannot have.
   static absl::StatusOr<std::unique_ptr<FolderPack>> Open(const std::string& root,
                                                           const std::vector<std::string>& files,
@@ -38,7 +38,8 @@ class FolderPack {
   FolderPack& operator=(const FolderPack&) = delete;
 
   int64_t bytes() const { return bytes_; }
-  // Returns `most` bytes from an offset on; fewer at the end. FailedPrecondition: a file has changed.
+  // Returns `most` bytes from an offset on; fewer at the end. FailedPrecondition: a file has
+  // changed.
   absl::StatusOr<std::string> Read(int64_t offset, size_t most);
   // Reads all files.
   absl::StatusOr<FileDigest> Digest();
@@ -63,8 +64,8 @@ class FolderPack {
 };
 
 // Makes the folder of a pack, and removes the pack. The folder appears whole and durable, or not at
-// all; one that is there already stays. InvalidArgument: the bytes are no pack; errors of the system.
-// Threads: safe, also beside other processes that unpack the same.
+// all; one that is there already stays. InvalidArgument: the bytes are no pack; errors of the
+// system. Threads: safe, also beside other processes that unpack the same.
 absl::Status UnpackFolder(const std::string& pack, const std::string& folder);
 
 }  // namespace traind

@@ -19,9 +19,9 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/data/media/media_files.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
-#include "common/data/media/media_files.h"
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
 #include "common/transfer/state_path.h"
@@ -114,14 +114,22 @@ absl::Status GrpcFileService::CheckRuns(const std::string& job) const {
   return absl::FailedPreconditionError(absl::StrCat("job ", job, " is over, or unknown"));
 }
 
+absl::Status GrpcFileService::CheckGoes(const std::string& job, const std::string& path) const {
+  absl::Status own = CheckStatePath(state_dir_, path, job, Direction::kToWorker);
+  const std::shared_ptr<const Job> found = own.ok() ? nullptr : find_job_(job);
+  if (found == nullptr) return own;
+  const auto spec = plain::FromJson<plain::JobSpec>(found->spec_json);
+  const std::string from = spec.ok() ? ModelsFrom(*spec) : "";
+  if (from.empty()) return own;
+  return CheckStatePath(state_dir_, path, from, Direction::kToWorker);
+}
+
 grpc::Status GrpcFileService::ListFiles(grpc::ServerContext*, const v1::ListFilesRequest* request,
                                         v1::ListFilesReply* reply) {
   if (const absl::Status runs = CheckRuns(request->job()); !runs.ok()) return ToGrpc(runs);
   for (const std::string& name : FilesIn(InState(request->folder()))) {
     const std::string path = absl::StrCat(request->folder(), "/", name);
-    if (CheckStatePath(state_dir_, path, request->job(), Direction::kToWorker).ok()) {
-      reply->add_paths(path);
-    }
+    if (CheckGoes(request->job(), path).ok()) reply->add_paths(path);
   }
   return grpc::Status::OK;
 }
@@ -139,8 +147,7 @@ absl::StatusOr<GrpcFileService::DataFile> GrpcFileService::FindData(
     const bool same = file.path == real;
     free(real);
     if (same) {
-      return DataFile{file.path,
-                      file.media ? MediaColumns(spec.data) : std::vector<std::string>(),
+      return DataFile{file.path, file.media ? MediaColumns(spec.data) : std::vector<std::string>(),
                       spec.data.image.has_value()};
     }
     return absl::PermissionDeniedError(
@@ -151,7 +158,7 @@ absl::StatusOr<GrpcFileService::DataFile> GrpcFileService::FindData(
 
 absl::StatusOr<std::string> GrpcFileService::PathOf(const v1::GetFileRequest& request) const {
   RETURN_IF_ERROR(CheckRuns(request.job()));
-  RETURN_IF_ERROR(CheckStatePath(state_dir_, request.path(), request.job(), Direction::kToWorker));
+  RETURN_IF_ERROR(CheckGoes(request.job(), request.path()));
   return InState(request.path());
 }
 
@@ -182,7 +189,8 @@ absl::Status GrpcFileService::Send(const v1::GetFileRequest& request,
   }
   ASSIGN_OR_RETURN(const DataFile data, FindData(request.job(), request.field()));
   if (data.columns.empty()) return SendFile(data.path, request.offset(), parts);
-  ASSIGN_OR_RETURN(const auto media, ListMediaFiles(data.path, data.columns, data.folders, state_dir_));
+  ASSIGN_OR_RETURN(const auto media,
+                   ListMediaFiles(data.path, data.columns, data.folders, state_dir_));
   if (!media) return SendFile(data.path, request.offset(), parts);
   return SendFolder(*media, request.offset(), parts);
 }

@@ -51,6 +51,8 @@ class GrpcFileService final : public v1::FileService::Service {
  private:
   // FailedPrecondition: the Job is over.
   absl::Status CheckRuns(const std::string& job) const;
+  // Whether a Worker may fetch it: it is the Job's, or of the Job whose models that one uses.
+  absl::Status CheckGoes(const std::string& job, const std::string& path) const;
   // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.
   absl::Status CheckComes(const v1::OfferFileRequest& file) const;
   // Returns the absolute path of a file of the state folder that a Worker asks for.

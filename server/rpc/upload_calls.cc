@@ -44,7 +44,8 @@ absl::Status Check(const v1::UploadRequest& request) {
         "name: a file's name has letters, digits, '.', '_' and '-', no '.' in front, and at most "
         "128 characters");
   }
-  if (name == kPackName) return absl::InvalidArgumentError("name: it is that of folders on their way");
+  if (name == kPackName)
+    return absl::InvalidArgumentError("name: it is that of folders on their way");
   const std::string& sha256 = request.sha256();
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (sha256.size() != kDigestLetters || !std::all_of(sha256.begin(), sha256.end(), digit)) {
@@ -91,9 +92,9 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> TrainingCalls::OpenUpload(
       std::filesystem::canonical(absl::StrCat(state_dir_, "/", kUploadsDir), no_folder);
   const std::string root = no_folder ? state_dir_ : real.parent_path().string();
   reply->set_path(absl::StrCat(root, "/", UploadPath(request.sha256(), request.name())));
-  const std::string path =
-      request.folder() ? absl::StrCat(root, "/", UploadPath(request.sha256(), kPackName))
-                       : reply->path();
+  const std::string path = request.folder()
+                               ? absl::StrCat(root, "/", UploadPath(request.sha256(), kPackName))
+                               : reply->path();
   const std::string folder = path.substr(0, path.rfind('/'));
   // traind ended before it had unpacked it.
   if (request.folder() && IsWhole(path, request.size_bytes())) {

@@ -68,6 +68,11 @@ def write_module(house):
     }
 
 
+def first_rows(house, name, count):
+    with open(os.path.join(house.data, name)) as f:
+        return "".join(f.readlines()[:count + 1])
+
+
 def done(job):
     assert job["state"] == "SUCCEEDED", job
     assert [f["state"] for f in job["folds"]] == ["DONE"] * len(job["folds"]), job["folds"]
@@ -127,14 +132,21 @@ def _():
         assert sorted(masks) == ["ct008.npy", "ct009.npy"], masks
 
 
-@case("A user's module and a folder of weights are learnt from in a Worker's own folder", limit_s=150)
+@case("A user's module and a folder of weights are learnt from in a Worker's own folder, which answers rows at once",
+      limit_s=150)
 def _():
     with House(standalone=False) as house:
         module, texts = write_module(house), write_texts(house, "bert")
         state = alone(house, "--allow-script", sha256(os.path.join(house.data, "model.pt")))
         for spec in (module, texts):
-            done(house.wait(house.submit(spec)["id"], 70))
-        assert files(state, "cache/*.pt") and files(state, "cache/*.safetensors"), files(state, "cache/*")
+            job = done(house.wait(house.submit(spec)["id"], 70))
+            rows = house.write("rows.csv", first_rows(house, spec["data"]["test"], 3))
+            shutil.rmtree(os.path.join(state, "jobs", job["id"]))  # another Worker has trained it
+            for path in files(state, "cache/*.pt"):
+                os.remove(path)
+            answer = house.cli("predict", job["id"], "--rows", rows)
+            assert answer.returncode == 0 and len(answer.stdout.splitlines()) == 4, (answer.stdout, answer.stderr)
+        assert files(state, "jobs/*/attempts/*/model.json") and files(state, "cache/*.safetensors"), files(state, "**")
 
 
 @case("--upload sends folders and tables of images, volumes, modules and weights, once", limit_s=240)

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/base/durable_file.h"
@@ -54,6 +55,16 @@ bool HasDigest(const std::string& path, const FileDigest& digest) {
   if (!found.ok() || found->sha256 != digest.sha256) return false;
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return true;
+}
+
+// The spec with which a model was trained, as its model.json tells it; an empty one where it does
+// not.
+plain::JobSpec SpecOfModel(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("model") || !json["model"].is_object()) return {};
+  const auto spec = json["model"].find("spec");
+  if (spec == json["model"].end() || !spec->is_string()) return {};
+  return plain::FromJson<plain::JobSpec>(spec->get<std::string>()).value_or(plain::JobSpec());
 }
 
 // A user's file, or a folder of them, as it lies here.
@@ -220,6 +231,10 @@ void FileCarrier::StopBringing(int64_t attempt) {
 absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
                                    Result& result) const {
   if (task.kind == TaskKind::kPrepare) return BringData(task, stop, result);
+  if (task.kind == TaskKind::kServe) {
+    result.spec_json = task.spec_json;
+    return BringModels(task, stop);
+  }
   result.spec_json = task.spec_json;
   return BringFold(task, stop);
 }
@@ -247,7 +262,7 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
 absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop) const {
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
   for (const std::string& path : CachedFiles(spec, task.table)) {
-    RETURN_IF_ERROR(FetchInState(task.job, path, stop));
+    RETURN_IF_ERROR(FetchInState(task.job, task.job, path, stop));
   }
   ASSIGN_OR_RETURN(std::vector<std::string> paths, remote_->List(task.job, JobDir(task.job), stop));
   if (!task.resume.empty()) {
@@ -259,16 +274,38 @@ absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop) c
     }
   }
   for (const std::string& path : paths) {
-    const absl::Status fetched = FetchInState(task.job, path, stop);
+    const absl::Status fetched = FetchInState(task.job, task.job, path, stop);
     // Another Attempt may have removed it since it was listed.
     if (!fetched.ok() && !absl::IsNotFound(fetched)) return fetched;
   }
   return absl::OkStatus();
 }
 
-absl::Status FileCarrier::FetchInState(const std::string& job, const std::string& path,
-                                       TransferStop& stop) const {
-  RETURN_IF_ERROR(CheckStatePath(state_dir_, path, job, Direction::kToWorker));
+absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop) const {
+  ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
+  const std::string from = ModelsFrom(spec);
+  if (!spec.serve) return absl::InternalError("it has no models");
+  std::set<std::string> folders;
+  for (const auto& model : spec.serve->models.models) folders.insert(model.path);
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(const auto paths, remote_->List(task.job, folder, stop));
+    for (const std::string& path : paths) {
+      if (absl::EndsWith(path, ".log")) continue;
+      RETURN_IF_ERROR(FetchInState(task.job, from, path, stop));
+    }
+    // A network of the user's own is in the cache.
+    const auto file = ReadFile(InState(absl::StrCat(folder, "/", kModelFile)));
+    const auto trained = file.ok() ? SpecOfModel(*file) : plain::JobSpec();
+    if (!trained.model.script) continue;
+    const std::string script = ScriptCachePath(trained.model.script->sha256);
+    RETURN_IF_ERROR(FetchInState(task.job, from, script, stop));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileCarrier::FetchInState(const std::string& job, const std::string& owner,
+                                       const std::string& path, TransferStop& stop) const {
+  RETURN_IF_ERROR(CheckStatePath(state_dir_, path, owner, Direction::kToWorker));
   const std::string local = InState(path);
   const auto destination = [&](const RemoteContent& content) {
     return HasDigest(local, content.digest) ? std::string() : local;

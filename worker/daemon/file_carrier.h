@@ -29,8 +29,8 @@ struct SendRequest {
   int64_t attempt = 0;
   std::string job;
   TaskKind kind = TaskKind::kTrain;
-  std::string table;      // of PREPARE, once it is written
-  bool with_log = false;  // at the end
+  std::string table;           // of PREPARE, once it is written
+  bool with_log = false;       // at the end
   std::string spec_json = {};  // of PREPARE
 };
 
@@ -89,8 +89,10 @@ class FileCarrier {
   absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result) const;
   absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result) const;
   absl::Status BringFold(const TaskStart& task, TransferStop& stop) const;
-  absl::Status FetchInState(const std::string& job, const std::string& path,
-                            TransferStop& stop) const;
+  absl::Status BringModels(const TaskStart& task, TransferStop& stop) const;
+  // owner: the Job of the file; another one's where models are used.
+  absl::Status FetchInState(const std::string& job, const std::string& owner,
+                            const std::string& path, TransferStop& stop) const;
   absl::Status SendNow(const SendRequest& request, TransferStop& stop);
   std::vector<std::string> PathsToSend(const SendRequest& request) const;
   absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop);

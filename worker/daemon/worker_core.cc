@@ -46,8 +46,9 @@ absl::Status WorkerCore::Check(const TaskStart& task) const {
   if (!IsPlainName(task.job)) {
     return absl::InvalidArgumentError(absl::StrCat("job \"", task.job, "\" is no name"));
   }
-  if (own_folder_ && UsesModels(task.kind)) {
-    return absl::FailedPreconditionError("models do not travel to this Worker's own state folder");
+  if (own_folder_ && task.kind == TaskKind::kPredict) {
+    return absl::FailedPreconditionError(
+        "answers to files do not travel from this Worker's own state folder");
   }
   if (task.kind != TaskKind::kTrain) return absl::OkStatus();
   if (task.slots.empty()) return absl::InvalidArgumentError("no slots");

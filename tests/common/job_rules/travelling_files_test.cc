@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace traind {
 namespace {
 
@@ -33,21 +36,51 @@ TEST(TravellingFilesTest, AFileThatIsNotNamedDoesNotTravel) {
   EXPECT_EQ(spec.output, "");
 }
 
-TEST(TravellingFilesTest, JobsThatReadMoreThanTablesNeedTheFolder) {
-  plain::JobSpec images = TableSpec(), volumes = TableSpec(), script = TableSpec(),
-                 weights = TableSpec(), program, command = TableSpec(), predict = TableSpec();
+TEST(TravellingFilesTest, MediaModulesAndWeightsTravel) {
+  plain::JobSpec images = TableSpec(), volumes = TableSpec();
   images.data.image = plain::ImageSpec();
+  images.data.image->labels = "/data/labels.npy";
   volumes.data.volume = plain::VolumeSpec();
-  script.model.script = plain::ScriptSpec();
-  weights.model.pretrained = plain::PretrainedSpec();
+  volumes.model.script = plain::ScriptSpec();
+  volumes.model.script->file = "/data/model.pt";
+  volumes.model.script->sha256 = "12ab";
+  volumes.model.pretrained = plain::PretrainedSpec();
+  volumes.model.pretrained->file = "/data/weights.safetensors";
+  volumes.model.pretrained->sha256 = "34cd";
+  for (plain::JobSpec& spec : std::vector<plain::JobSpec>{images, volumes}) {
+    EXPECT_EQ(WhyFolderIsNeeded(spec), "");
+    for (const NamedFile& file : TravellingFiles(spec)) {
+      EXPECT_EQ(file.media, file.field == "data.train" || file.field == "data.test") << file.field;
+      SetTravellingFile(spec, file.field, "/own/" + file.field);
+    }
+    for (const NamedFile& file : TravellingFiles(spec)) EXPECT_EQ(file.path, "/own/" + file.field);
+  }
+  EXPECT_EQ(TravellingFiles(images).size(), 3u);
+  EXPECT_EQ(TravellingFiles(volumes).size(), 4u);
+  using Strings = std::vector<std::string>;
+  EXPECT_EQ(MediaColumns(images.data), Strings{"file"});
+  EXPECT_EQ(MediaColumns(volumes.data), (Strings{"image", "mask"}));
+  EXPECT_EQ(CachedFiles(images, "cache/t.table"), (Strings{"cache/t.table", "cache/t.images"}));
+  EXPECT_EQ(
+      CachedFiles(volumes, "cache/t.table"),
+      (Strings{"cache/t.table", "cache/t.volumes", "cache/12ab.pt", "cache/34cd.safetensors"}));
+}
+
+TEST(TravellingFilesTest, ProgramsAndPredictionsOfFilesNeedTheFolder) {
+  plain::JobSpec program, command = TableSpec(), predict = TableSpec(), serve = TableSpec();
   program.run = plain::RunSpec();
   program.run->command = {"true"};
   command.model.command = plain::CommandSpec();
   command.model.command->train = {"true"};
   predict.predict = plain::PredictSpec();
-  for (const plain::JobSpec& spec : {images, volumes, script, weights, program, command, predict}) {
+  predict.predict->from = "a";
+  serve.serve = plain::ServeSpec();
+  serve.serve->from = "b";
+  for (const plain::JobSpec& spec : {program, command, predict}) {
     EXPECT_NE(WhyFolderIsNeeded(spec), "");
   }
+  EXPECT_EQ(WhyFolderIsNeeded(serve), "");
+  EXPECT_EQ(ModelsFrom(predict) + ModelsFrom(serve) + ModelsFrom(command), "ab");
 }
 
 }  // namespace

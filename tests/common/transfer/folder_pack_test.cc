@@ -81,15 +81,16 @@ TEST_F(FolderPackTest, AnyPartMayBeReadFirst) {
 }
 
 TEST_F(FolderPackTest, TheOrderOfTheListDoesNotCount) {
-  const auto one = Pack({"a.png", "b c/d.png"}), other = Pack({"b c/../b c/d.png", "./a.png", "a.png"});
+  const auto one = Pack({"a.png", "b c/d.png"}),
+             other = Pack({"b c/../b c/d.png", "./a.png", "a.png"});
   EXPECT_EQ(BytesOf(*one), BytesOf(*other));
 }
 
 TEST_F(FolderPackTest, WhatIsMissingOrOutsideIsLeftOut) {
   fs::create_symlink("../outside.txt", At("from/link.png"));
   fs::create_symlink("a.png", At("from/inside.png"));
-  const auto pack =
-      Pack({"a.png", "none.png", "link.png", "../outside.txt", At("outside.txt"), "b c", "inside.png"});
+  const auto pack = Pack(
+      {"a.png", "none.png", "link.png", "../outside.txt", At("outside.txt"), "b c", "inside.png"});
   const std::string bytes = BytesOf(*pack);
   EXPECT_THAT(bytes, testing::Not(testing::HasSubstr("secret")));
   EXPECT_THAT(bytes, testing::StartsWith("traind-pack 1\n3000 a.png\n3000 inside.png\n\n"));
@@ -112,10 +113,21 @@ TEST_F(FolderPackTest, ANameThatIsNoLineIsRefused) {
 TEST_F(FolderPackTest, OtherBytesMakeNoFolder) {
   const std::string begin = "traind-pack 1\n";
   for (const std::string& bytes : {
-           std::string(), std::string("traind-pack 2\n\n"), begin, begin + "1 a",
-           begin + "1 a\n\n", begin + "1 a\n\nxy", begin + "-1 a\n\n", begin + "x a\n\n",
-           begin + "1a\n\nx", begin + "1 ../a\n\nx", begin + "1 /a\n\nx", begin + "1 b/../../a\n\nx",
-           begin + "1 a/\n\nx", begin + "1 a\n1 a\n\nxy", begin + "1 a\n1 a/b\n\nxy",
+           std::string(),
+           std::string("traind-pack 2\n\n"),
+           begin,
+           begin + "1 a",
+           begin + "1 a\n\n",
+           begin + "1 a\n\nxy",
+           begin + "-1 a\n\n",
+           begin + "x a\n\n",
+           begin + "1a\n\nx",
+           begin + "1 ../a\n\nx",
+           begin + "1 /a\n\nx",
+           begin + "1 b/../../a\n\nx",
+           begin + "1 a/\n\nx",
+           begin + "1 a\n1 a\n\nxy",
+           begin + "1 a\n1 a/b\n\nxy",
            begin + "9223372036854775807 a\n9223372036854775807 b\n\nx",
            begin + "1 " + std::string(5000, 'a') + "\n\nx",
        }) {

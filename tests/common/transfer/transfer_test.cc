@@ -27,8 +27,8 @@ TEST(StatePathTest, FilesOfTheJobAndOfTheCacheTravel) {
        {"jobs/digits-abc123/folds.npy", "jobs/digits-abc123/samples.json",
         "jobs/digits-abc123/predictions.json", "jobs/digits-abc123/tokenizer-3.model",
         "jobs/digits-abc123/floor/test.npy", "jobs/digits-abc123/attempts/17/oof.npy",
-        "jobs/digits-abc123/attempts/17/rank0.log", "cache/0a1b.table",
-        "cache/0a1b.images", "cache/0a1b.volumes", "cache/0a1b.pt", "cache/0a1b.safetensors"}) {
+        "jobs/digits-abc123/attempts/17/rank0.log", "cache/0a1b.table", "cache/0a1b.images",
+        "cache/0a1b.volumes", "cache/0a1b.pt", "cache/0a1b.safetensors"}) {
     EXPECT_TRUE(ToTraind(path)) << path;
     EXPECT_TRUE(ToWorker(path)) << path;
   }

@@ -499,9 +499,10 @@ TEST(CoreTurnsTest, WhereItsTurnWouldBeShortItIsNotStartedAgainAndAgain) {
   h.PrepareJob(h.a);
   h.Attach("shared", 0);
   for (const char* name : {"b", "c", "d"}) {
-    Job images = h.MakeJob(name, 1);
-    images.spec_json = R"({"data": {"train": "/data/pictures", "image": {}}})";
-    const std::string id = h.SubmitJob(images);
+    Job program = h.MakeJob(name, 1);
+    program.spec_json =
+        R"({"data": {"train": "/data/t.csv"}, "model": {"command": {"train": ["x"]}}})";
+    const std::string id = h.SubmitJob(program);
     const int64_t prepare = h.AttemptOf(id, 0);
     h.Say(prepare, h.Table(), "shared");
     h.Say(prepare, facts::FloorReady{"prior", 0.5}, "shared");

@@ -342,10 +342,10 @@ TEST(OwnFolderTest, AJobOfTablesIsPreparedAndTrainedThere) {
 TEST(OwnFolderTest, AJobWhoseFilesDoNotTravelWaitsForAnotherWorkerAndHoldsUpNobody) {
   CoreHarness h;
   h.Step({WithOwnFolder(h, "own")});
-  Job images = h.MakeJob("a", 2), table = h.MakeJob("b", 2);
-  images.spec_json = R"({"data": {"train": "/data/pictures", "image": {}}})";
+  Job program = h.MakeJob("a", 2), table = h.MakeJob("b", 2);
+  program.spec_json = R"({"run": {"command": ["sh", "x"]}})";
   table.spec_json = R"({"data": {"train": "/data/train.csv"}})";
-  const std::string a = h.SubmitJob(images), b = h.SubmitJob(table);
+  const std::string a = h.SubmitJob(program), b = h.SubmitJob(table);
   EXPECT_TRUE(h.core().FindJob(a)->attempts.empty());
   EXPECT_EQ(h.core().FindJob(a)->pending_reason, PendingReason::kNoMatchingWorker);
   EXPECT_EQ(h.core().FindJob(b)->attempts.size(), 1u);

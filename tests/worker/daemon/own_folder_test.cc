@@ -299,8 +299,8 @@ TEST_F(CarrierTest, ATableOfImagesComesWithThem) {
 TEST_F(CarrierTest, AFoldGetsItsImagesAndTheUsersModule) {
   task_.table = "cache/t.table";
   task_.spec_json = R"({"data": {"image": {}}, "model": {"script": {"sha256": "12ab"}}})";
-  remote_->files_ = {{"cache/t.table", "table"}, {"cache/t.images", "pixels"},
-                     {"cache/12ab.pt", "module"}};
+  remote_->files_ = {
+      {"cache/t.table", "table"}, {"cache/t.images", "pixels"}, {"cache/12ab.pt", "module"}};
   carrier_->Bring(task_);
   const FileCarrier::Result result = Await();
   ASSERT_TRUE(result.status.ok()) << result.status;

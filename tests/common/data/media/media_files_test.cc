@@ -52,12 +52,12 @@ TEST_F(MediaFilesTest, AFolderHasItsImagesAndTheNamesOfTheRest) {
   EXPECT_EQ(found.root, root_ + "/photos");
   EXPECT_EQ(found.table, "");
   EXPECT_THAT(found.files, UnorderedElementsAre("cat/1.png", "cat/deep/2.JPG"));
-  EXPECT_THAT(found.names,
-              UnorderedElementsAre("cat/", "cat/deep/", "cat/notes.txt", "dog/"));
+  EXPECT_THAT(found.names, UnorderedElementsAre("cat/", "cat/deep/", "cat/notes.txt", "dog/"));
 }
 
 TEST_F(MediaFilesTest, ATableHasTheFilesThatItNames) {
-  const std::string path = Write("t/train.csv", "id;image;mask\n1;a.npy;m/a.npy\n2;b.npy;\n3;../c;\n");
+  const std::string path =
+      Write("t/train.csv", "id;image;mask\n1;a.npy;m/a.npy\n2;b.npy;\n3;../c;\n");
   const auto found = List(path, {"image", "mask"}).value().value();
   EXPECT_EQ(found.root, root_ + "/t");
   EXPECT_EQ(found.table, "train.csv");
