@@ -66,6 +66,13 @@ absl::Status NotLoaded() {
   return absl::UnavailableError("the models could not be loaded in time");
 }
 
+// The same models would fail again.
+absl::Status CheckServed(const std::shared_ptr<const Job>& server) {
+  if (server == nullptr || server->state != JobState::kFailed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the models cannot be served: ", server->end_message));
+}
+
 // The Attempt of a Job that serves; null: none runs.
 const Attempt* RunningAttempt(const Job& job) {
   for (const Attempt& attempt : job.attempts) {
@@ -194,20 +201,20 @@ absl::Status TrainingCalls::PredictRows(const v1::PredictRowsRequest& request,
   *ask.mutable_rows() = request.rows();
   absl::Status last = NotLoaded();
   bool lost = false;
+  std::string asked;
   while (LeftUntil(deadline) > absl::ZeroDuration() && !limits.cancelled()) {
+    RETURN_IF_ERROR(CheckServed(loop_->views().Find(asked).job));
     const auto server = FindServer(**source, deadline);
     if (!server.ok()) return server.status();
+    // It may have ended only now.
+    if ((*server)->id != asked) RETURN_IF_ERROR(CheckServed(loop_->views().Find(asked).job));
+    asked = (*server)->id;
     const JobViews::View view = loop_->views().Find((*server)->id);
     const Attempt* const attempt = view.job == nullptr ? nullptr : RunningAttempt(*view.job);
     if (attempt == nullptr) {
       loop_->views().Wait((*server)->id, view.change,
                           std::min(LeftUntil(deadline), absl::Milliseconds(500)));
       if (loop_->views().closed()) return absl::UnavailableError("traind is stopping");
-      const auto after = loop_->views().Find((*server)->id);
-      if (after.job != nullptr && after.job->state == JobState::kFailed) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("the models cannot be served: ", after.job->end_message));
-      }
       continue;
     }
     ask.set_attempt(attempt->id);

@@ -1,4 +1,5 @@
 """Rows that come later, predicted with the models of a Job: as a file, and at once."""
+import glob
 import gzip
 import io
 import json
@@ -348,6 +349,19 @@ def _():
             assert f.read() == text
         assert text.split("\n")[0] == "id,kind", text[:40]
         assert [r[:2] for r in rows_of(job["predictions"]["path"])] == rows_of(later["predictions"]["path"])
+
+
+@case("Why no model can answer rows is told at once")
+def _():
+    with House() as house:
+        house.start()
+        job = house.wait(house.submit(house.spec(folds=2, epochs=2))["id"])
+        for path in glob.glob(os.path.join(house.results(job["id"]), "attempts", "*", "model.json")):
+            os.remove(path)
+        answer = house.cli("predict", job["id"], "--rows", test_file(house))
+        assert answer.returncode != 0 and "has no model.json" in answer.stderr, answer.stderr
+        served = [j for j in house.json("list")["jobs"] if "-serve" in j["name"]]
+        assert len(served) <= 2, served
 
 
 @case("Rows are answered at once by models that stay loaded, as the file is", limit_s=200)
