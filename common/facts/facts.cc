@@ -53,6 +53,10 @@ std::vector<Field> Resources::Fields() {
                             F(energy_joules), F(peak_memory_bytes), F(peak_device_bytes)});
 }
 
+std::vector<Field> Transfers::Fields() {
+  return ListFields(*this, {F(fetched_bytes), F(fetch_s), F(sent_bytes), F(send_s)});
+}
+
 std::vector<Field> Epoch::Fields() {
   return ListFields(*this, {F(epoch), F(step), F(train_loss), F(val_loss), F(val_metric),
                             F(best_metric), F(epoch_s), F(evaluate_s), F(row_share), F(head_only)});

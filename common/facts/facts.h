@@ -109,6 +109,18 @@ struct Resources {
   std::vector<Field> Fields();
 };
 
+// The files of an Attempt that travelled between traind's state folder and that of its Worker,
+// which tells it: when the task may start, and with each further file. The sums of the Attempt so
+// far.
+struct Transfers {
+  static constexpr char kType[] = "transfers";
+  int64_t fetched_bytes = 0;  // what was there already is not in it
+  double fetch_s = 0;         // until the task could start
+  int64_t sent_bytes = 0;
+  double send_s = 0;  // the task may have gone on meanwhile
+  std::vector<Field> Fields();
+};
+
 // A pass over the training rows, or over its share of them, is done.
 struct Epoch {
   static constexpr char kType[] = "epoch";
@@ -188,7 +200,7 @@ struct Decision {
 };
 
 using Fact = std::variant<TableReady, FloorReady, Started, Probe, Progress, Epoch, CheckpointSaved,
-                          FoldSaved, Ended, Decision, Resources, Importance>;
+                          FoldSaved, Ended, Decision, Resources, Importance, Transfers>;
 
 // The figures of a Progress that are known and become metrics of the Job by these names
 // (docs/FORMATS.md, "Metrics"), besides loss, learning rate and samples per second.

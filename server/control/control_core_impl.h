@@ -246,6 +246,7 @@ class ControlCore::Impl {
   void Apply(LiveAttempt& live, facts::Decision& fact);
   void Apply(LiveAttempt& live, facts::Resources& fact);
   void Apply(LiveAttempt& live, facts::Importance& fact);
+  void Apply(LiveAttempt& live, facts::Transfers& fact);
   static void TakeBack(LiveAttempt& live, Task& task, const facts::Started& fact);
   bool HeardAllAlong(const LiveAttempt& live) const;
   void MarkPace(LiveAttempt& live, std::vector<double>& epochs, double epoch_s,

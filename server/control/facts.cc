@@ -392,6 +392,12 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Resources& fact) {
   }
 }
 
+void ControlCore::Impl::Apply(LiveAttempt& live, facts::Transfers& fact) {
+  for (Attempt& row : Edit(*live.job).attempts) {
+    if (row.id == live.id) row.transfers = fact;
+  }
+}
+
 void ControlCore::Impl::Apply(LiveAttempt& live, facts::Importance& fact) {
   if (live.kind != TaskKind::kTrain) return;
   for (Attempt& row : Edit(*live.job).attempts) {

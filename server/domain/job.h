@@ -161,6 +161,7 @@ struct Attempt {
   // not begun (or is older than this field).
   int64_t first_step = -1;
   facts::Resources resources;  // TRAIN: without a summary, nothing was told
+  facts::Transfers transfers;  // 0: no file had to travel
   bool columns_told = false;   // TRAIN: the importance of its columns is among the metrics
 };
 

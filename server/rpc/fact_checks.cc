@@ -69,6 +69,14 @@ bool Check(facts::Resources& fact) {
   return true;
 }
 
+bool Check(facts::Transfers& fact) {
+  fact.fetched_bytes = std::max<int64_t>(0, fact.fetched_bytes);
+  fact.sent_bytes = std::max<int64_t>(0, fact.sent_bytes);
+  CheckMeasurement(fact.fetch_s);
+  CheckMeasurement(fact.send_s);
+  return true;
+}
+
 bool Check(facts::Importance& fact) {
   const size_t count = std::min({fact.columns.size(), fact.drops.size(), kMostColumns});
   fact.columns.resize(count);

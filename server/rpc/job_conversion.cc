@@ -144,6 +144,13 @@ v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
     to->set_peak_memory_bytes(r.peak_memory_bytes);
     to->set_peak_device_bytes(r.peak_device_bytes);
   }
+  if (const facts::Transfers& t = attempt.transfers; t.fetched_bytes > 0 || t.sent_bytes > 0) {
+    v1::Transfers* const to = summary.mutable_transfers();
+    to->set_fetched_bytes(t.fetched_bytes);
+    to->set_fetch_s(t.fetch_s);
+    to->set_sent_bytes(t.sent_bytes);
+    to->set_send_s(t.send_s);
+  }
   return summary;
 }
 

@@ -84,7 +84,8 @@ auto AttemptColumns(T& a) {
                   a.seed, a.trial, a.first_step, a.resources.summary, a.resources.seconds,
                   a.resources.epochs, a.resources.utilisation, a.resources.advice,
                   a.resources.cpu_s, a.resources.energy_joules, a.resources.peak_memory_bytes,
-                  a.resources.peak_device_bytes, a.columns_told);
+                  a.resources.peak_device_bytes, a.columns_told, a.transfers.fetched_bytes,
+                  a.transfers.fetch_s, a.transfers.sent_bytes, a.transfers.send_s);
 }
 
 template <typename T>
@@ -268,7 +269,8 @@ absl::Status ReadAttempts(Connection& db, int64_t number, Job& job) {
   Query q = db.Select(
       "SELECT id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, message, seed, "
       "trial, first_step, resources, measured_s, measured_epochs, utilisation, advice, cpu_s, "
-      "energy_joules, peak_memory_bytes, peak_device_bytes, columns_told, slots_json "
+      "energy_joules, peak_memory_bytes, peak_device_bytes, columns_told, fetched_bytes, fetch_s, "
+      "sent_bytes, send_s, slots_json "
       "FROM attempts WHERE job = ? ORDER BY position",
       number);
   while (q.Next()) {
@@ -436,8 +438,9 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
         "INSERT INTO attempts(id, kind, fold, worker, started_at_ms, ended_at_ms, end_reason, "
         "message, seed, trial, first_step, resources, measured_s, measured_epochs, utilisation, "
         "advice, cpu_s, energy_joules, peak_memory_bytes, peak_device_bytes, columns_told, "
-        "slots_json, job, position) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "fetched_bytes, fetch_s, sent_bytes, send_s, slots_json, job, position) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?) "
         "ON CONFLICT(job, position) DO UPDATE SET worker = excluded.worker, "
         "ended_at_ms = excluded.ended_at_ms, end_reason = excluded.end_reason, "
         "message = excluded.message, first_step = excluded.first_step, "
@@ -448,6 +451,8 @@ absl::Status WriteAttempts(Connection& db, int64_t number, const Job* before, co
         "peak_memory_bytes = excluded.peak_memory_bytes, "
         "peak_device_bytes = excluded.peak_device_bytes, "
         "columns_told = excluded.columns_told, "
+        "fetched_bytes = excluded.fetched_bytes, fetch_s = excluded.fetch_s, "
+        "sent_bytes = excluded.sent_bytes, send_s = excluded.send_s, "
         "slots_json = excluded.slots_json");
     Bind(q, AttemptColumns(attempt));
     q.Bind(slots, number, i);

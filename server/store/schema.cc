@@ -396,10 +396,18 @@ ALTER TABLE totals ADD COLUMN awaited_ms INTEGER NOT NULL DEFAULT 0;  -- Snapsho
 CREATE INDEX jobs_by_end ON jobs(finished_at_ms) WHERE finished_at_ms IS NOT NULL;
 )sql";
 
+// Adds which files travelled for an Attempt (facts::Transfers).
+constexpr char kVersion19[] = R"sql(
+ALTER TABLE attempts ADD COLUMN fetched_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN fetch_s REAL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN sent_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN send_s REAL DEFAULT 0;
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
                                        kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
                                        kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
-                                       kVersion16, kVersion17, kVersion18};
+                                       kVersion16, kVersion17, kVersion18, kVersion19};
 
 }  // namespace
 

@@ -268,6 +268,30 @@ TEST(JobReportTextTest, TheMostImportantColumnsAreTold) {
   EXPECT_TRUE(absl::StrContains(report(true), "column-11"));
 }
 
+TEST(JobReportTextTest, FilesThatTravelledAreToldAndWithVerboseOfEachAttempt) {
+  v1::Job job = EndedJob();
+  const auto report = [&job](bool verbose) {
+    JobStyle style;
+    style.verbose = verbose;
+    return JobReport(job, absl::FromUnixSeconds(1796148042), style);
+  };
+  EXPECT_FALSE(absl::StrContains(report(true), "transfers"));
+  v1::Transfers& first = *job.mutable_attempts(0)->mutable_transfers();
+  first.set_fetched_bytes(3 << 29);
+  first.set_fetch_s(12);
+  v1::AttemptSummary& second = *job.add_attempts();
+  second.set_task("fold-1");
+  second.set_worker("w2");
+  second.mutable_transfers()->set_sent_bytes(2 << 20);
+  second.mutable_transfers()->set_send_s(0.5);
+  const std::string text = report(false);
+  EXPECT_TRUE(absl::StrContains(
+      text, "transfers   fetched 1.5 GiB in 12s, sent 2.0 MiB in 500ms by all Attempts together\n"))
+      << text;
+  EXPECT_FALSE(absl::StrContains(text, "fold-1 on w2"));
+  EXPECT_TRUE(absl::StrContains(report(true), "fold-1 on w2: sent 2.0 MiB in 500ms\n"));
+}
+
 TEST(JobReportTextTest, VerboseTellsEachAnswerThatStood) {
   v1::Job job = EndedJob();
   v1::Answer& floor = *job.mutable_report()->add_answers();

@@ -181,6 +181,7 @@ Job FullJob() {
   attempt.first_step = 320;
   attempt.resources = {"2 x cpu", 28.5, 12, 0.75, "slow", 40, 500, 1 << 20, 1 << 21};
   attempt.columns_told = true;
+  attempt.transfers = {1 << 22, 2.5, 1 << 23, 1.25};
   Plan plan;
   plan.revision = 1;
   plan.folds = 2;
@@ -338,7 +339,10 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, " ", r.summary, " ", r.seconds, " ", r.epochs, " ", r.utilisation, " ",
                     r.advice);
     absl::StrAppend(&text, " ", r.cpu_s, " ", r.energy_joules, " ", r.peak_memory_bytes, " ",
-                    r.peak_device_bytes, " ", a.columns_told, "\n");
+                    r.peak_device_bytes, " ", a.columns_told);
+    const facts::Transfers& t = a.transfers;
+    absl::StrAppend(&text, " ", t.fetched_bytes, " ", t.fetch_s, " ", t.sent_bytes, " ", t.send_s,
+                    "\n");
   }
   if (job.prediction) {
     const PublishedPrediction& p = *job.prediction;

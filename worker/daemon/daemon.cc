@@ -393,15 +393,15 @@ void Daemon::HandleTransfers(absl::Duration now) {
       TRAIND_LOG(WARNING) << "files of attempt " << result.attempt << ": " << result.status;
     }
     if (result.kind == FileCarrier::Result::kBrought) {
-      waiting_.Brought(result.attempt, std::move(result.names));
+      TellFacts(waiting_.Brought(result.attempt, std::move(result.names), result.bytes, now), now);
       core_.Brought(result.attempt,
                     result.status.ok() ? absl::StatusOr<std::string>(std::move(result.spec_json))
                                        : result.status,
                     now);
       continue;
     }
-    TellFacts(waiting_.Sent(result.attempt, result.status.ok()), now);
-    if (const auto next = waiting_.NextSend(result.attempt)) carrier_->Send(*next);
+    TellFacts(waiting_.Sent(result.attempt, result.status.ok(), result.bytes, now), now);
+    if (const auto next = waiting_.NextSend(result.attempt, now)) carrier_->Send(*next);
   }
 }
 
@@ -428,7 +428,7 @@ void Daemon::ReportFact(ReportAction fact, absl::Duration now) {
   const int64_t attempt = fact.attempt;
   if (std::holds_alternative<Ended>(fact.fact)) carrier_->StopBringing(attempt);
   TellFacts(waiting_.Add(std::move(fact)), now);
-  if (const auto next = waiting_.NextSend(attempt)) carrier_->Send(*next);
+  if (const auto next = waiting_.NextSend(attempt, now)) carrier_->Send(*next);
 }
 
 void Daemon::TellFacts(const std::vector<ReportAction>& facts, absl::Duration now) {
@@ -495,7 +495,7 @@ void Daemon::Perform(Action& action, absl::Duration now) {
     publish->request.state_dir = options_.state_dir;
     publisher_.Publish(std::move(publish->request));
   } else if (const auto* bring = std::get_if<BringAction>(&action)) {
-    waiting_.Started(bring->task);
+    waiting_.Started(bring->task, now);
     carrier_->Bring(bring->task);
   } else if (auto* report = std::get_if<ReportAction>(&action)) {
     if (const auto* ended = std::get_if<Ended>(&report->fact)) {

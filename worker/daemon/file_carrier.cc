@@ -233,10 +233,10 @@ absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
   if (task.kind == TaskKind::kPrepare) return BringData(task, stop, result);
   if (task.kind == TaskKind::kServe) {
     result.spec_json = task.spec_json;
-    return BringModels(task, stop);
+    return BringModels(task, stop, result);
   }
   result.spec_json = task.spec_json;
-  return BringFold(task, stop);
+  return BringFold(task, stop, result);
 }
 
 absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
@@ -245,11 +245,15 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
   result.names.clear();
   for (const NamedFile& file : TravellingFiles(spec)) {
     Input input;
+    int64_t bytes = 0;
     const auto destination = [&](const RemoteContent& content) {
       input = InputOf(state_dir_, file, content);
-      return input.IsThere() ? std::string() : input.comes_to;
+      if (input.IsThere()) return std::string();
+      bytes = content.digest.bytes;
+      return input.comes_to;
     };
     RETURN_IF_ERROR(remote_->Fetch({task.job, "", file.field}, destination, stop));
+    result.bytes += bytes;
     RETURN_IF_ERROR(input.Unpack());
     SetTravellingFile(spec, file.field, input.path);
     result.names.emplace_back(input.path, file.path);
@@ -259,10 +263,11 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
   return absl::OkStatus();
 }
 
-absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop) const {
+absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop,
+                                    Result& result) const {
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
   for (const std::string& path : CachedFiles(spec, task.table)) {
-    RETURN_IF_ERROR(FetchInState(task.job, task.job, path, stop));
+    RETURN_IF_ERROR(FetchInState(task.job, task.job, path, stop, result));
   }
   ASSIGN_OR_RETURN(std::vector<std::string> paths, remote_->List(task.job, JobDir(task.job), stop));
   if (!task.resume.empty()) {
@@ -274,14 +279,15 @@ absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop) c
     }
   }
   for (const std::string& path : paths) {
-    const absl::Status fetched = FetchInState(task.job, task.job, path, stop);
+    const absl::Status fetched = FetchInState(task.job, task.job, path, stop, result);
     // Another Attempt may have removed it since it was listed.
     if (!fetched.ok() && !absl::IsNotFound(fetched)) return fetched;
   }
   return absl::OkStatus();
 }
 
-absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop) const {
+absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop,
+                                      Result& result) const {
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
   const std::string from = ModelsFrom(spec);
   if (!spec.serve) return absl::InternalError("it has no models");
@@ -291,26 +297,32 @@ absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop)
     ASSIGN_OR_RETURN(const auto paths, remote_->List(task.job, folder, stop));
     for (const std::string& path : paths) {
       if (absl::EndsWith(path, ".log")) continue;
-      RETURN_IF_ERROR(FetchInState(task.job, from, path, stop));
+      RETURN_IF_ERROR(FetchInState(task.job, from, path, stop, result));
     }
     // A network of the user's own is in the cache.
     const auto file = ReadFile(InState(absl::StrCat(folder, "/", kModelFile)));
     const auto trained = file.ok() ? SpecOfModel(*file) : plain::JobSpec();
     if (!trained.model.script) continue;
     const std::string script = ScriptCachePath(trained.model.script->sha256);
-    RETURN_IF_ERROR(FetchInState(task.job, from, script, stop));
+    RETURN_IF_ERROR(FetchInState(task.job, from, script, stop, result));
   }
   return absl::OkStatus();
 }
 
 absl::Status FileCarrier::FetchInState(const std::string& job, const std::string& owner,
-                                       const std::string& path, TransferStop& stop) const {
+                                       const std::string& path, TransferStop& stop,
+                                       Result& result) const {
   RETURN_IF_ERROR(CheckStatePath(state_dir_, path, owner, Direction::kToWorker));
   const std::string local = InState(path);
+  int64_t bytes = 0;
   const auto destination = [&](const RemoteContent& content) {
-    return HasDigest(local, content.digest) ? std::string() : local;
+    if (HasDigest(local, content.digest)) return std::string();
+    bytes = content.digest.bytes;
+    return local;
   };
-  return remote_->Fetch({job, path, ""}, destination, stop);
+  RETURN_IF_ERROR(remote_->Fetch({job, path, ""}, destination, stop));
+  result.bytes += bytes;
+  return absl::OkStatus();
 }
 
 // ---- to traind --------------------------------------------------------------
@@ -320,7 +332,7 @@ void FileCarrier::Send(const SendRequest& request) {
     Result result;
     result.kind = Result::kSent;
     result.attempt = request.attempt;
-    result.status = Insist([&] { return SendNow(request, stop); }, stop);
+    result.status = Insist([&] { return SendNow(request, stop, result); }, stop);
     results_.Put(std::move(result));
   });
 }
@@ -346,11 +358,11 @@ std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) co
   return paths;
 }
 
-absl::Status FileCarrier::SendNow(const SendRequest& request, TransferStop& stop) {
+absl::Status FileCarrier::SendNow(const SendRequest& request, TransferStop& stop, Result& result) {
   const std::vector<std::string> paths = PathsToSend(request);
   std::vector<std::string> checkpoints;
   for (const std::string& path : paths) {
-    RETURN_IF_ERROR(SendOne(request, path, stop));
+    RETURN_IF_ERROR(SendOne(request, path, stop, result));
     const std::string name = FileName(path);
     if (absl::StartsWith(name, kCheckpointPrefix)) checkpoints.push_back(name);
   }
@@ -359,7 +371,7 @@ absl::Status FileCarrier::SendNow(const SendRequest& request, TransferStop& stop
 }
 
 absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string& path,
-                                  TransferStop& stop) {
+                                  TransferStop& stop, Result& result) {
   const std::string local = InState(path);
   struct stat info = {};
   if (stat(local.c_str(), &info) != 0) return absl::OkStatus();  // a checkpoint that was replaced
@@ -371,9 +383,10 @@ absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string&
     const auto found = sent.find(path);
     if (found != sent.end() && found->second == version) return absl::OkStatus();
   }
-  const absl::Status status = remote_->Send(request.job, path, local, stop);
-  if (absl::IsNotFound(status)) return absl::OkStatus();  // likewise
-  RETURN_IF_ERROR(status);
+  const absl::StatusOr<int64_t> sent_bytes = remote_->Send(request.job, path, local, stop);
+  if (absl::IsNotFound(sent_bytes.status())) return absl::OkStatus();  // likewise
+  RETURN_IF_ERROR(sent_bytes.status());
+  result.bytes += *sent_bytes;
   const std::lock_guard<std::mutex> lock(mutex_);
   sent_[request.attempt][path] = version;
   return absl::OkStatus();

@@ -48,6 +48,7 @@ class FileCarrier {
     enum Kind { kCompared, kBrought, kSent } kind = kCompared;
     int64_t attempt = 0;
     absl::Status status;
+    int64_t bytes = 0;      // kBrought, kSent: that travelled
     bool shared = false;    // kCompared
     std::string spec_json;  // kBrought: with the paths that the files have here
     PathNames names;        // kBrought
@@ -88,14 +89,15 @@ class FileCarrier {
   // Both fill in what the result tells besides the status.
   absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result) const;
   absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result) const;
-  absl::Status BringFold(const TaskStart& task, TransferStop& stop) const;
-  absl::Status BringModels(const TaskStart& task, TransferStop& stop) const;
+  absl::Status BringFold(const TaskStart& task, TransferStop& stop, Result& result) const;
+  absl::Status BringModels(const TaskStart& task, TransferStop& stop, Result& result) const;
   // owner: the Job of the file; another one's where models are used.
   absl::Status FetchInState(const std::string& job, const std::string& owner,
-                            const std::string& path, TransferStop& stop) const;
-  absl::Status SendNow(const SendRequest& request, TransferStop& stop);
+                            const std::string& path, TransferStop& stop, Result& result) const;
+  absl::Status SendNow(const SendRequest& request, TransferStop& stop, Result& result);
   std::vector<std::string> PathsToSend(const SendRequest& request) const;
-  absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop);
+  absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop,
+                       Result& result);
   std::string InState(const std::string& path) const { return state_dir_ + "/" + path; }
 
   const std::string state_dir_;

@@ -100,8 +100,8 @@ class FileClient final : public RemoteFiles {
     return absl::UnavailableError("the file has changed while it was fetched");
   }
 
-  absl::Status Send(const std::string& job, const std::string& path, const std::string& local,
-                    TransferStop& stop) override;
+  absl::StatusOr<int64_t> Send(const std::string& job, const std::string& path,
+                               const std::string& local, TransferStop& stop) override;
   absl::Status DropCheckpoints(const std::string& job, int64_t attempt,
                                const std::vector<std::string>& keep, TransferStop& stop) override {
     v1::DropCheckpointsRequest request;
@@ -160,8 +160,8 @@ absl::StatusOr<int64_t> FileClient::Receive(const v1::GetFileRequest& request,
   return 0;
 }
 
-absl::Status FileClient::Send(const std::string& job, const std::string& path,
-                              const std::string& local, TransferStop& stop) {
+absl::StatusOr<int64_t> FileClient::Send(const std::string& job, const std::string& path,
+                                         const std::string& local, TransferStop& stop) {
   const int fd = open(local.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return ErrnoStatus(errno, local);
   const absl::Cleanup closer = [fd] { close(fd); };
@@ -178,7 +178,7 @@ absl::Status FileClient::Send(const std::string& job, const std::string& path,
     Call call(SendTime(digest.bytes), stop);
     RETURN_IF_ERROR(StatusOf(stub().OfferFile(call.context(), offer, &there)));
   }
-  if (there.present()) return absl::OkStatus();
+  if (there.present()) return 0;
   part.set_offset(there.offset());
   if (lseek(fd, there.offset(), SEEK_SET) < 0) return ErrnoStatus(errno, local);
   Call call(SendTime(digest.bytes), stop);
@@ -196,7 +196,8 @@ absl::Status FileClient::Send(const std::string& job, const std::string& path,
     more = parts->Write(part);
   }
   parts->WritesDone();
-  return StatusOf(parts->Finish());
+  RETURN_IF_ERROR(StatusOf(parts->Finish()));
+  return digest.bytes;
 }
 
 }  // namespace

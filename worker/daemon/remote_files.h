@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -73,9 +74,10 @@ class RemoteFiles {
   // Durable when it returns. It goes on where an earlier call was broken off.
   virtual absl::Status Fetch(const RemoteFile& file, const Destination& destination,
                              TransferStop& stop) = 0;
-  // Durable at traind's when it returns; likewise.
-  virtual absl::Status Send(const std::string& job, const std::string& path,
-                            const std::string& local, TransferStop& stop) = 0;
+  // Durable at traind's when it returns; likewise. Returns the bytes of the file, or 0 where traind
+  // had it already.
+  virtual absl::StatusOr<int64_t> Send(const std::string& job, const std::string& path,
+                                       const std::string& local, TransferStop& stop) = 0;
   // Removes the Attempt's checkpoints whose names are not among `keep`.
   virtual absl::Status DropCheckpoints(const std::string& job, int64_t attempt,
                                        const std::vector<std::string>& keep,

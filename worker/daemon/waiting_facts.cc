@@ -24,17 +24,25 @@ void UseNames(const PathNames& names, Fact& fact) {
 
 }  // namespace
 
-void WaitingFacts::Started(const TaskStart& task) {
-  SendRequest& request = queues_[task.attempt].request;
+void WaitingFacts::Started(const TaskStart& task, absl::Duration now) {
+  Queue& queue = queues_[task.attempt];
+  queue.since = now;
+  SendRequest& request = queue.request;
   request.attempt = task.attempt;
   request.job = task.job;
   request.kind = task.kind;
   if (task.kind == TaskKind::kPrepare) request.spec_json = task.spec_json;
 }
 
-void WaitingFacts::Brought(int64_t attempt, PathNames names) {
+std::vector<ReportAction> WaitingFacts::Brought(int64_t attempt, PathNames names, int64_t bytes,
+                                                absl::Duration now) {
   const auto found = queues_.find(attempt);
-  if (found != queues_.end()) found->second.names = std::move(names);
+  if (found == queues_.end()) return {};
+  Queue& queue = found->second;
+  queue.names = std::move(names);
+  queue.transfers.fetched_bytes = bytes;
+  queue.transfers.fetch_s = absl::ToDoubleSeconds(now - queue.since);
+  return Add({attempt, queue.transfers});
 }
 
 std::vector<ReportAction> WaitingFacts::Add(ReportAction fact) {
@@ -53,21 +61,28 @@ std::vector<ReportAction> WaitingFacts::Add(ReportAction fact) {
   return {};
 }
 
-std::optional<SendRequest> WaitingFacts::NextSend(int64_t attempt) {
+std::optional<SendRequest> WaitingFacts::NextSend(int64_t attempt, absl::Duration now) {
   const auto found = queues_.find(attempt);
   if (found == queues_.end()) return std::nullopt;
   Queue& queue = found->second;
   if (queue.facts.empty() || queue.covered > 0) return std::nullopt;
   queue.covered = queue.facts.size();
+  queue.since = now;
   queue.request.with_log = std::holds_alternative<Ended>(queue.facts.back().fact);
   return queue.request;
 }
 
-std::vector<ReportAction> WaitingFacts::Sent(int64_t attempt, bool ok) {
+std::vector<ReportAction> WaitingFacts::Sent(int64_t attempt, bool ok, int64_t bytes,
+                                             absl::Duration now) {
   const auto found = queues_.find(attempt);
   if (found == queues_.end()) return {};
   Queue& queue = found->second;
   std::vector<ReportAction> told;
+  if (bytes > 0) {
+    queue.transfers.sent_bytes += bytes;
+    queue.transfers.send_s += absl::ToDoubleSeconds(now - queue.since);
+    told.push_back({attempt, queue.transfers});
+  }
   for (; !queue.facts.empty(); queue.facts.pop_front()) {
     ReportAction& fact = queue.facts.front();
     const bool covered = queue.covered > 0;

@@ -1,6 +1,8 @@
 // Facts of Attempts that wait until traind has the files that they name.
 #pragma once
 
+#include <absl/time/time.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -17,21 +19,23 @@
 namespace traind::worker {
 
 // Keeps the order of each Attempt's facts: one that names no file waits behind one that does.
-// Progress does not wait; it is dropped then.
+// Progress does not wait; it is dropped then. Adds the fact that tells what has travelled.
 // Threads: confined to the event loop's.
 class WaitingFacts {
  public:
-  // An Attempt's facts may come from now on.
-  void Started(const TaskStart& task);
-  // The Attempt's files are here; what it tells of them names them as their user does.
-  void Brought(int64_t attempt, PathNames names);
+  // An Attempt's files are fetched, and its facts may come, from now on.
+  void Started(const TaskStart& task, absl::Duration now);
+  // The Attempt's files are here, after so many bytes; what it tells of them names them as their
+  // user does. Returns the facts that may be told now.
+  std::vector<ReportAction> Brought(int64_t attempt, PathNames names, int64_t bytes,
+                                    absl::Duration now);
   // Returns the facts that may be told now: this one, or none.
   std::vector<ReportAction> Add(ReportAction fact);
   // Returns what is to be sent for the Attempt now; nothing: it is being sent, or nothing waits.
-  std::optional<SendRequest> NextSend(int64_t attempt);
-  // The send has ended. Returns the facts that may be told now; those whose files did not get there
-  // are lost, except the end of the Attempt.
-  std::vector<ReportAction> Sent(int64_t attempt, bool ok);
+  std::optional<SendRequest> NextSend(int64_t attempt, absl::Duration now);
+  // The send has ended, after so many bytes. Returns the facts that may be told now; those whose
+  // files did not get there are lost, except the end of the Attempt.
+  std::vector<ReportAction> Sent(int64_t attempt, bool ok, int64_t bytes, absl::Duration now);
 
   // Attempts with facts that wait.
   std::vector<int64_t> Attempts() const;
@@ -43,7 +47,9 @@ class WaitingFacts {
     SendRequest request;
     PathNames names;
     std::deque<ReportAction> facts;
-    size_t covered = 0;  // by the send that is under way; 0: none is
+    size_t covered = 0;    // by the send that is under way; 0: none is
+    absl::Duration since;  // when the transfer that is under way began, or the last one
+    facts::Transfers transfers;
   };
   std::map<int64_t, Queue> queues_;
 };

@@ -87,52 +87,72 @@ class WaitingFactsTest : public ::testing::Test {
     TaskStart task;
     task.attempt = 1;
     task.job = "j";
-    facts_.Started(task);
+    facts_.Started(task, absl::ZeroDuration());
   }
   WaitingFacts facts_;
+  absl::Duration at_ = absl::Seconds(5);
 };
 
 TEST_F(WaitingFactsTest, AFactThatNamesNoFileIsToldAtOnce) {
   EXPECT_EQ(facts_.Add(Fact(facts::Started())).size(), 1u);
   EXPECT_EQ(facts_.Add(Fact(facts::Progress())).size(), 1u);
-  EXPECT_FALSE(facts_.NextSend(1).has_value());
+  EXPECT_FALSE(facts_.NextSend(1, at_).has_value());
 }
 
 TEST_F(WaitingFactsTest, AFactWaitsForItsFilesAndTheNextOnesBehindIt) {
   EXPECT_TRUE(facts_.Add(Fact(facts::CheckpointSaved())).empty());
-  ASSERT_TRUE(facts_.NextSend(1).has_value());
-  EXPECT_FALSE(facts_.NextSend(1).has_value()) << "one send at a time";
+  ASSERT_TRUE(facts_.NextSend(1, at_).has_value());
+  EXPECT_FALSE(facts_.NextSend(1, at_).has_value()) << "one send at a time";
   EXPECT_TRUE(facts_.Add(Fact(facts::Epoch())).empty());
   EXPECT_TRUE(facts_.Add(Fact(facts::Progress())).empty()) << "dropped";
   EXPECT_TRUE(facts_.Add(Fact(facts::FoldSaved())).empty());
   EXPECT_EQ(facts_.Attempts(), std::vector<int64_t>{1});
-  const auto told = facts_.Sent(1, true);
+  const auto told = facts_.Sent(1, true, 0, at_);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<facts::CheckpointSaved>(told[0].fact));
   EXPECT_TRUE(std::holds_alternative<facts::Epoch>(told[1].fact));
-  ASSERT_TRUE(facts_.NextSend(1).has_value()) << "the fold's files came later";
-  EXPECT_EQ(facts_.Sent(1, true).size(), 1u);
+  ASSERT_TRUE(facts_.NextSend(1, at_).has_value()) << "the fold's files came later";
+  EXPECT_EQ(facts_.Sent(1, true, 0, at_).size(), 1u);
   EXPECT_TRUE(facts_.Attempts().empty());
 }
 
 TEST_F(WaitingFactsTest, FetchedFilesHaveTheirUsersNamesInWhatIsTold) {
-  facts_.Brought(1, {{"/own/inputs/0a/train.csv", "/data/train.csv"}});
+  facts_.Brought(1, {{"/own/inputs/0a/train.csv", "/data/train.csv"}}, 0, at_);
   facts_.Add(Fact(Ended{AttemptEndReason::kDataError, "/own/inputs/0a/train.csv:3: no number"}));
-  ASSERT_TRUE(facts_.NextSend(1).has_value());
-  const auto told = facts_.Sent(1, true);
+  ASSERT_TRUE(facts_.NextSend(1, at_).has_value());
+  const auto told = facts_.Sent(1, true, 0, at_);
   EXPECT_EQ(std::get<Ended>(told.at(0).fact).message, "/data/train.csv:3: no number");
 }
 
 TEST_F(WaitingFactsTest, WhatDidNotGetThereIsNotToldButTheEndIs) {
   facts_.Add(Fact(facts::FoldSaved()));
   facts_.Add(Fact(Ended{AttemptEndReason::kCompleted, ""}));
-  const auto send = facts_.NextSend(1);
+  const auto send = facts_.NextSend(1, at_);
   ASSERT_TRUE(send.has_value());
   EXPECT_TRUE(send->with_log);
-  const auto told = facts_.Sent(1, false);
+  const auto told = facts_.Sent(1, false, 0, at_);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<Ended>(told[0].fact));
   EXPECT_TRUE(facts_.Jobs().empty());
+}
+
+TEST_F(WaitingFactsTest, WhatTravelledIsToldBeforeTheFactsThatWaitedForIt) {
+  const auto brought = facts_.Brought(1, {}, 1000, at_);
+  ASSERT_EQ(brought.size(), 1u);
+  EXPECT_EQ(std::get<facts::Transfers>(brought[0].fact).fetched_bytes, 1000);
+  EXPECT_EQ(std::get<facts::Transfers>(brought[0].fact).fetch_s, 5);
+  for (const int64_t sent : {300, 600}) {
+    facts_.Add(Fact(facts::CheckpointSaved()));
+    at_ += absl::Minutes(1);
+    ASSERT_TRUE(facts_.NextSend(1, at_).has_value());
+    at_ += absl::Seconds(2);
+    const auto told = facts_.Sent(1, true, 300, at_);
+    ASSERT_EQ(told.size(), 2u);
+    const auto& transfers = std::get<facts::Transfers>(told[0].fact);
+    EXPECT_EQ(transfers.fetched_bytes, 1000);
+    EXPECT_EQ(transfers.sent_bytes, sent);
+    EXPECT_EQ(transfers.send_s, sent / 150.0) << "what passed between the sends is left out";
+  }
 }
 
 // ---- transfers
@@ -168,12 +188,12 @@ class FakeRemote final : public RemoteFiles {
     EXPECT_TRUE(MakeDirs(path.substr(0, path.rfind('/'))).ok());
     return WriteFileDurably(path, bytes);
   }
-  absl::Status Send(const std::string&, const std::string& path, const std::string& local,
-                    TransferStop&) override {
+  absl::StatusOr<int64_t> Send(const std::string&, const std::string& path,
+                               const std::string& local, TransferStop&) override {
     if (failures_-- > 0) return absl::UnavailableError("traind is away");
     sent_.push_back(path);
     files_[path] = ReadFile(local).value();
-    return absl::OkStatus();
+    return static_cast<int64_t>(files_[path].size());
   }
   absl::Status DropCheckpoints(const std::string&, int64_t, const std::vector<std::string>& keep,
                                TransferStop&) override {
@@ -255,12 +275,15 @@ TEST_F(CarrierTest, PrepareGetsTheDataFilesOnce) {
   carrier_->Bring(task_);
   const FileCarrier::Result result = Await();
   ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.bytes, 4);
   const std::string train = dir_ + "/" + InputPath(Sha256Hex("1,2"), "a.csv");
   EXPECT_EQ(ReadFile(train).value(), "1,2");
   EXPECT_NE(result.spec_json.find(train), std::string::npos) << result.spec_json;
   EXPECT_EQ(result.spec_json.find("/far/"), std::string::npos) << result.spec_json;
   carrier_->Bring(task_);
-  EXPECT_TRUE(Await().status.ok());
+  const FileCarrier::Result again = Await();
+  EXPECT_TRUE(again.status.ok());
+  EXPECT_EQ(again.bytes, 0);
   EXPECT_EQ(remote_->fetched_, 2) << "the second time they were there";
 }
 
@@ -338,6 +361,7 @@ TEST_F(CarrierTest, AFoldGetsItsTableTheFoldsAndItsCheckpoints) {
     EXPECT_EQ(ReadFile(dir_ + "/" + path).value_or("none"), remote_->files_[path]) << path;
   }
   EXPECT_EQ(remote_->fetched_, 4);
+  EXPECT_EQ(result.bytes, 25);
 }
 
 TEST_F(CarrierTest, AListedPathThatLeadsElsewhereIsRefused) {
@@ -356,7 +380,9 @@ TEST_F(CarrierTest, WhatAnAttemptWroteIsSentOnceAndManifestsLast) {
   remote_->failures_ = 2;
   const SendRequest request = {1, "j", TaskKind::kTrain, "", false};
   carrier_->Send(request);
-  EXPECT_TRUE(Await().status.ok());
+  const FileCarrier::Result sent = Await();
+  EXPECT_TRUE(sent.status.ok());
+  EXPECT_EQ(sent.bytes, 15) << "each file once, however often it was tried";
   EXPECT_EQ(remote_->sent_, (std::vector<std::string>{"jobs/j/attempts/1/checkpoint-3.safetensors",
                                                       "jobs/j/attempts/1/checkpoint-3.json"}));
   EXPECT_EQ(remote_->kept_.size(), 2u);
