@@ -201,6 +201,7 @@ void ControlCore::Impl::Touch(JobEntry& entry) {
 Job& ControlCore::Impl::EditLive(JobEntry& entry) {
   Touch(entry);
   entry.pace.typical.reset();
+  entry.pace.transfers.reset();
   if (!entry.draft) entry.draft = std::make_shared<Job>(*entry.job);
   return *entry.draft;
 }

@@ -3,7 +3,8 @@
 // (Submit, Finish, Cancel), after.cc (Jobs that wait for others), reuse.cc (folds of earlier Jobs),
 // dispatch.cc (starting), train_queue.cc (who is next), preempt.cc (who makes room), waits.cc (what
 // the others are told),
-// facts.cc (what Workers say), attempts.cc (endings and retries), planning.cc (the clock),
+// facts.cc (what Workers say), attempts.cc (endings and retries), costs.cc (what folds cost),
+// planning.cc (the clock),
 // extra_seeds.cc (models of a fold besides its first), trials.cc (models with other settings),
 // proposals.cc (trials of clients), quotas.cc, finalization.cc (the Prediction), inference.cc (Jobs
 // that predict with another one's models), retention.cc, workers.cc, drain.cc.
@@ -295,17 +296,22 @@ class ControlCore::Impl {
   static double LeastRowsSince(const Job& job, int64_t attempt);
   LiveAttempt* OpenAttempt(const Task& task);
 
-  // ---- the clock: planning.cc ----
-  Window WindowOf(const JobEntry& entry) const;
+  // ---- what folds cost: costs.cc ----
   FoldCost CostOfFold(const JobEntry& entry, int task) const;
   bool PacedWithinEpoch(const JobEntry& entry, int task) const;
   const FoldCost& TypicalFold(const JobEntry& entry) const;
+  const TransferCost& TransferCostOf(const JobEntry& entry) const;
+  // From the start of an Attempt that starts now to its first step.
+  double StartSeconds(const JobEntry& entry) const;
+  double FinishingSeconds(const JobEntry& entry, int trial) const;
+
+  // ---- the clock: planning.cc ----
+  Window WindowOf(const JobEntry& entry) const;
   absl::Duration FinalizeLeadOf(const JobEntry& entry) const;
   absl::Time FinalizeAt(const JobEntry& entry) const;
   absl::Time SettleAt(const JobEntry& entry) const;
   absl::Time ConcludeAt(const JobEntry& entry) const;
   absl::Time TrainEndOf(const JobEntry& entry) const;
-  double FinishingSeconds(const JobEntry& entry, int trial) const;
   // The same for a model that takes so long to stop and predict.
   absl::Time TrainEndWith(const JobEntry& entry, double stop_s) const;
   struct StartRule {

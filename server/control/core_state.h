@@ -48,6 +48,12 @@ struct ReuseSearch {
   absl::Time answer_by = absl::InfinitePast();  // without an answer by then every fold is trained
 };
 
+// What files that travel cost a fold of the Job; 0: they do not, or nothing is known.
+struct TransferCost {
+  double fetch_s = 0;  // before its first step, where it starts now
+  double send_s = 0;   // its results, at its end
+};
+
 // Measurements of the Job's training, and the planner's conclusions from them.
 struct Pace {
   bool replan_wanted = false;
@@ -59,10 +65,11 @@ struct Pace {
   // A Worker that was away has told by then what became of its folds.
   absl::Time news_by = absl::InfinitePast();
   absl::Time estimated_finish = absl::InfiniteFuture();
-  double overhead_s = 0;  // from an Attempt's start to its first step
+  double overhead_s = 0;  // from an Attempt's start to its first step, without what it fetched
   // The longest time from the last epoch of a fold that was done to its answers, by kind of model.
   std::map<std::string, double> finishing_s;
-  mutable std::optional<FoldCost> typical;  // of its folds; empty: they have changed
+  mutable std::optional<FoldCost> typical;        // of its folds; empty: they have changed
+  mutable std::optional<TransferCost> transfers;  // likewise
   // For each task: how long its last epochs took from end to end, at most three.
   std::vector<std::vector<double>> epochs_s;
 };

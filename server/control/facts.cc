@@ -134,9 +134,11 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   live.batch = fact.batch;
   Job& job = Edit(entry);
   bool told = false;  // before traind was killed; the Attempt may have saved a checkpoint since
+  double fetch_s = 0;
   for (Attempt& row : job.attempts) {
     if (row.id != live.id) continue;
     told = row.first_step >= 0;
+    fetch_s = row.transfers.fetch_s;
     row.first_step = fact.first_step;
   }
   Task& task = job.tasks[static_cast<size_t>(live.task)];
@@ -164,8 +166,9 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Started& fact) {
   task.live->steps_per_epoch = fact.steps_per_epoch;
   task.live->resolved_settings = fact.resolved_settings;
   if (told || !HeardAllAlong(live)) return;
-  entry.pace.overhead_s =
-      std::max(entry.pace.overhead_s, absl::ToDoubleSeconds(now_ - live.started_at));
+  // The next fold finds the files there, or fetches them for as long as TransferCostOf tells.
+  const double start_s = absl::ToDoubleSeconds(now_ - live.started_at) - fetch_s;
+  entry.pace.overhead_s = std::max(entry.pace.overhead_s, start_s);
 }
 
 // Whether the streams of its Workers have held since it began. Otherwise a fact may have waited for
@@ -389,12 +392,6 @@ void ControlCore::Impl::Apply(LiveAttempt& live, facts::Resources& fact) {
   if (!told) Log(entry, "resources", fact.summary);
   for (Attempt& row : Edit(entry).attempts) {
     if (row.id == live.id) row.resources = fact;
-  }
-}
-
-void ControlCore::Impl::Apply(LiveAttempt& live, facts::Transfers& fact) {
-  for (Attempt& row : Edit(*live.job).attempts) {
-    if (row.id == live.id) row.transfers = fact;
   }
 }
 

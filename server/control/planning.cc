@@ -1,4 +1,4 @@
-// The clock of a Job: its costs, its ends, its Plans, and what Ranks are told.
+// The clock of a Job: its ends, its Plans, and what Ranks are told.
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 
@@ -17,84 +17,11 @@ Window ControlCore::Impl::WindowOf(const JobEntry& entry) const {
 
 namespace {
 
-// The first epoch may take so much longer than the others: pages are read for the first time, and
-// the machine still starts other Ranks.
-constexpr double kWarmUpSeconds = 2;
 // A further trial is held back for longer: its prediction was timed once, and nothing like it was
 // seen before.
 constexpr double kUnlikeTheFirst = 1.25;
-// Share of the window in which steps become what they will be.
-constexpr double kPacedShare = 0.05;
-
-// An epoch by the timed steps alone; 0: there were none.
-double CostOfSteps(Measured measured) {
-  measured.epoch_s = 0;
-  return CostOf(measured).epoch_s;
-}
 
 }  // namespace
-
-FoldCost ControlCore::Impl::CostOfFold(const JobEntry& entry, int index) const {
-  const Task& task = entry.view().tasks[static_cast<size_t>(index)];
-  FoldCost cost = CostOf(task.measured);
-  std::vector<double> epochs = entry.pace.epochs_s[static_cast<size_t>(index)];
-  if (epochs.empty() && task.live && task.live->steps_per_epoch > 0) {
-    // Too slow for the probe, or slower than that: what it has done so far tells.
-    const auto it = attempts_.find(task.attempt);
-    if (it != attempts_.end() && task.live->step > it->second.first_step) {
-      const LiveAttempt& live = it->second;
-      const double steps = static_cast<double>(task.live->step - live.first_step);
-      const double took_s = absl::ToDoubleSeconds(task.live->at - live.first_step_at);
-      const bool paced = PacedWithinEpoch(entry, index);
-      const double step_s = (cost.known() && !paced ? took_s - kWarmUpSeconds : took_s) / steps;
-      const double epoch_s =
-          step_s * static_cast<double>(task.live->steps_per_epoch) + (paced ? cost.evaluate_s : 0);
-      if (paced || epoch_s > cost.epoch_s) {
-        cost.step_s = step_s;
-        cost.steps_per_epoch = task.live->steps_per_epoch;
-        cost.epoch_s = epoch_s;
-      }
-    }
-  }
-  // One slow epoch says little: of the last three, the one in the middle; until
-  // there are so many, the fastest, less what only the first ones take.
-  if (!epochs.empty()) {
-    std::sort(epochs.begin(), epochs.end());
-    const double steps_s = CostOfSteps(task.measured);
-    cost.epoch_s = epochs.size() >= 3 ? epochs[1]
-                   : steps_s > 0
-                       ? std::min(epochs[0], std::max(steps_s, epochs[0] - kWarmUpSeconds))
-                       : epochs[0];
-  }
-  cost.overhead_s = entry.pace.overhead_s;
-  return cost;
-}
-
-// Where epochs may be shortened the first may be too long to be waited for: once a fold has
-// trained for a while, its steps are trusted.
-bool ControlCore::Impl::PacedWithinEpoch(const JobEntry& entry, int index) const {
-  const Job& job = entry.view();
-  const Task& task = job.tasks[static_cast<size_t>(index)];
-  const auto it = attempts_.find(task.attempt);
-  if (!job.spec.subsample || !task.live || it == attempts_.end()) return false;
-  if (task.live->step <= it->second.first_step) return false;
-  const absl::Duration least =
-      std::max(absl::Seconds(kWarmUpSeconds), kPacedShare * WindowOf(entry).length());
-  return task.live->at - it->second.first_step_at >= least;
-}
-
-const FoldCost& ControlCore::Impl::TypicalFold(const JobEntry& entry) const {
-  if (!entry.pace.typical) {
-    std::vector<FoldCost> costs;
-    for (size_t i = 1; i < entry.view().tasks.size(); ++i) {
-      if (entry.view().tasks[i].trial > 0) continue;  // other models cost other times
-      const FoldCost cost = CostOfFold(entry, static_cast<int>(i));
-      if (cost.known()) costs.push_back(cost);
-    }
-    entry.pace.typical = costs.empty() ? FoldCost() : TypicalCost(costs);
-  }
-  return *entry.pace.typical;
-}
 
 absl::Duration ControlCore::Impl::FinalizeLeadOf(const JobEntry& entry) const {
   return FinalizeLead(WindowOf(entry), entry.publication.cost, options_.finalize_margin);
@@ -113,25 +40,6 @@ absl::Time ControlCore::Impl::SettleAt(const JobEntry& entry) const {
 
 absl::Time ControlCore::Impl::TrainEndOf(const JobEntry& entry) const {
   return TrainEndWith(entry, 0);
-}
-
-// Returns the time that folds of that trial's kind took from their last epoch to their answers,
-// which also tells how busy the machine is. A kind that has not ended yet may take twice as long as
-// others. A time that a Worker told late, as it was away, counts no more than the share that is
-// held back anyway.
-double ControlCore::Impl::FinishingSeconds(const JobEntry& entry, int trial) const {
-  const Spec& spec = entry.view().spec;
-  const std::map<std::string, double>& finishing = entry.pace.finishing_s;
-  const auto own = finishing.find(KindOf(spec, trial));
-  double longest = 0;
-  for (const auto& [kind, took_s] : finishing) longest = std::max(longest, took_s);
-  double seconds = own != finishing.end() ? own->second : 2 * longest;
-  // No epochs of trees are cut, so their folds all stop by the clock: the first ones by a
-  // prediction that was only timed on a few rows.
-  if (finishing.empty() && AnswersAtAnyTime(spec)) seconds = 2 * StopSeconds(TypicalFold(entry));
-  const Window window = WindowOf(entry);
-  if (!window.bounded()) return seconds;
-  return std::min(seconds, spec.shares.reserve * absl::ToDoubleSeconds(window.length()));
 }
 
 absl::Time ControlCore::Impl::TrainEndWith(const JobEntry& entry, double stop_s) const {
@@ -340,6 +248,7 @@ void ControlCore::Impl::Replan(JobEntry& entry, Trigger trigger) {
   in.turn_end = TurnEnd(entry);
   in.finalize = FinalizeLeadOf(entry);
   in.finishing_s = FinishingSeconds(entry, 0);
+  in.transfer_s = TransferCostOf(entry).fetch_s + TransferCostOf(entry).send_s;
   in.train_start = FirstTrainStart(entry);
   in.stopping = entry.pace.stopping;
   in.confident = entry.pace.trusted || Confident(entry);

@@ -63,7 +63,7 @@ TrialsInput ControlCore::Impl::TrialsOf(const JobEntry& entry) const {
   in.searches = !job.spec.search.method.empty();
   in.rungs = HasRungs(job.spec.search);
   in.fold_rows = static_cast<double>(job.table.train_rows) / job.spec.folds;
-  in.left_s = absl::ToDoubleSeconds(TrainEndOf(entry) - now_) - entry.pace.overhead_s;
+  in.left_s = absl::ToDoubleSeconds(TrainEndOf(entry) - now_) - StartSeconds(entry);
   in.classes = job.table.classes;
   in.columns = job.table.features;
   in.gangs = ParallelFolds(entry);

@@ -39,7 +39,7 @@ struct FoldCost {
   double epoch_s = 0;     // one epoch of all rows, with its evaluation; 0: not known
   double evaluate_s = 0;  // of that the evaluation
   double overhead_s = 0;  // from the start of an Attempt to its first step
-  double predict_s = 0;   // out-of-fold and test rows; 0: not known
+  double predict_s = 0;   // out-of-fold and test rows, until traind has them; 0: not known
 
   bool known() const { return epoch_s > 0; }
 };

@@ -19,6 +19,9 @@ constexpr double kNearTheEnd = 0.5;
 // Share of the window in which a running fold that was slow may turn out to be fast.
 constexpr double kMoment = 0.05;
 
+// Less than this is not told apart from the rest of a fold's cost.
+constexpr double kToldTransfer_s = 0.1;
+
 // One planning: the input and the folds and epochs as they are cut.
 class Planning {
  public:
@@ -169,7 +172,12 @@ std::string Planning::Estimate(int folds, int epochs) const {
                         Count(folds, "fold"), in_.gangs);
   if (row_share_ < 1) absl::StrAppend(&text, ", with ", RowsText(row_share_));
   if (in_.sharing > 1) absl::StrAppendFormat(&text, ", sharing slots %.1f to 1", in_.sharing);
-  absl::StrAppend(&text, " with evaluation, prediction and the ", Text(in_.now - in_.window.start),
+  absl::StrAppend(&text, " with evaluation, prediction");
+  if (in_.transfer_s >= kToldTransfer_s) {
+    absl::StrAppend(&text, ", ", Text(absl::Seconds(in_.transfer_s)),
+                    " a fold for its files to travel");
+  }
+  absl::StrAppend(&text, " and the ", Text(in_.now - in_.window.start),
                   " used = ", Text(Finish(folds, epochs) - in_.window.start), " > ", limit_text_);
   return text;
 }

@@ -65,6 +65,7 @@ struct PlanInput {
   absl::Time turn_end = absl::InfiniteFuture();
   absl::Duration finalize;                          // see Reserve
   double finishing_s = 0;                           // from a fold's last epoch to its answers
+  double transfer_s = 0;                            // of the cost of a fold: files that travel
   absl::Time train_start = absl::InfiniteFuture();  // first Attempt of a fold
   absl::Time train_limit = absl::InfiniteFuture();  // training ends then at the latest
   bool stopping = false;                            // B5 was decided before
