@@ -157,13 +157,13 @@ class House:
         self.http = fields["http"]
         return self
 
-    def start_worker(self, slots=1, state=None, prefix=(), arguments=()):
+    def start_worker(self, slots=1, state=None, prefix=(), arguments=(), server=None):
         """A trainworker of its own, for a house that is not standalone; in the folder `state` if one
-        is given. prefix: a command that becomes it."""
+        is given. prefix: a command that becomes it. server: a way to traind, if not its address."""
         with open(os.path.join(self.root, "worker.log"), "a") as log:
             self.workers_started.append(subprocess.Popen(
                 [*prefix, os.path.join(self.bin, "worker/trainworker"), "--state", state or self.state,
-                 "--coordinator", self.server, "--slots", str(slots), *arguments], stdout=log, stderr=log,
+                 "--coordinator", server or self.server, "--slots", str(slots), *arguments], stdout=log, stderr=log,
                 env=self.environment(), cwd=self.root, start_new_session=True))
         return self.workers_started[-1]
 

@@ -4,6 +4,7 @@ import time
 
 from tests.cases import Skip, case, main
 from tests.e2e.harness import House, eventually, moment
+from tests.e2e.links import BYTES_PER_S, Link
 from tests.e2e.own_folders import files, hidden, start_alone
 
 
@@ -147,6 +148,33 @@ def _():
         assert not house.job(job["id"])["attempts"], house.job(job["id"])
         house.start_worker()  # shares the folder
         assert house.wait(job["id"], 30)["state"] == "SUCCEEDED"
+
+
+@case("Over a slow link a Job keeps time for its results to travel, ends before its deadline, and tells what travelled",
+      limit_s=150)
+def _():
+    with House(standalone=False) as house:
+        house.start()
+        # It never resets a connection.
+        with Link(house.server, "slow", (1e6, 1e6), latency_s=0.02) as link:
+            state = os.path.join(house.root, "w1")
+            house.start_worker(1, state, hidden(house, house.state, house.data), server=link.address)
+            # The file takes 8 s to the Worker, and each checkpoint some seconds back.
+            job = house.submit(house.spec(rows=12000, folds=2, epochs=100000, budget="60s", model={"mlp": {"hidden": [128, 128]}}))
+            ended = house.wait(job["id"], 90)
+        assert ended["state"] == "SUCCEEDED" and ended["predictions"]["folds"], ended
+        assert moment(ended["finished_at"]) <= moment(ended["deadline"]), ended
+        prepare = ended["attempts"][0]["transfers"]
+        data = os.path.getsize(os.path.join(house.data, "train12000.csv"))
+        assert prepare["fetched_bytes"] > data and prepare["sent_bytes"] > 0, prepare
+        assert prepare["fetch_s"] > 0.9 * data / BYTES_PER_S, (prepare, data)
+        folds = [a["transfers"] for a in ended["attempts"] if a["task"].startswith("fold-")]
+        assert any(t and t["sent_bytes"] > 0 and t["send_s"] > 0 for t in folds), ended["attempts"]
+        assert all(not t or t["fetched_bytes"] < data for t in folds), "the table was there"
+        reserve = float(ended["plan"]["reserve"].rstrip("s"))
+        assert reserve > 3, ended["plan"]  # without transfers it would be the least, 0.4 s and what publishing takes
+        told = house.cli("get", job["id"], "--verbose").stdout
+        assert "transfers   fetched " in told and "prepare on " in told, told
 
 
 main()
