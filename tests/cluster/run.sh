@@ -395,6 +395,26 @@ check "files of a user's own machine are refused with advice" refused "--upload"
 check "they are sent, and the Job answers" \
   ctl --token "$work/ann.token" submit -f "$desk/job.yaml" --upload --wait
 check "its predictions came back" grep -q kind "$desk/predictions.csv"
+PYTHONPATH=$root python3 - "$desk" <<'PY'
+import json, os, sys
+from tests.e2e.images import job_of, write_images
+class Desk:
+    data = sys.argv[1]
+    def write(self, name, content):
+        path = os.path.join(self.data, name)
+        with open(path, "wb" if isinstance(content, bytes) else "w") as f:
+            f.write(content)
+        return path
+write_images(Desk(), each=20, test=9)
+with open(os.path.join(sys.argv[1], "images.json"), "w") as f:
+    json.dump(job_of(epochs=3, name="pictures", output="pictures.csv"), f)
+PY
+check "a folder of images and a table of them are sent, and learnt by a Worker that sees no folder of traind's" \
+  ctl --token "$work/ann.token" submit -f "$desk/images.json" --upload --wait
+check "its answer names the images" grep -q "test/0.png," "$desk/pictures.csv"
+check "the Worker got each image" test "$(find "$work/own3/inputs" -name '*.png' | wc -l)" = 69
+check "rows are answered at once by models that the Worker has, or fetched" \
+  ctl --token "$work/ann.token" predict sent --rows "$desk/test.csv"
 rm -rf "$desk"
 ip netns exec two unshare --uts --mount bash -c "hostname one; mount -t tmpfs none '$work/own3' && exec \"\$@\"" - \
   "$trainworker" --coordinator $server --tls "$tls" --token "$work/w2.token" --state "$work/own3" --slots 1 \
