@@ -125,13 +125,14 @@ absl::Status Coordinator::Load(const Config& config) {
       [this](const std::string& job, AckCommand ack) {
         loop_->AdoptPrediction(job, std::move(ack));
       });
-  const auto at_work = [this](const std::string& id) {
-    std::shared_ptr<const Job> job = loop_->views().Find(id).job;
-    return job == nullptr || IsTerminal(job->state) ? nullptr : job;
+  const auto find_job = [this](const std::string& id) -> std::shared_ptr<const Job> {
+    if (auto job = loop_->views().Find(id).job) return job;
+    absl::StatusOr<Job> ended = store_->GetJob(id);
+    return ended.ok() ? std::make_shared<const Job>(*std::move(ended)) : nullptr;
   };
   files_ = config.artifacts.empty()
-               ? std::make_unique<GrpcFileService>(config.state_dir, at_work)
-               : std::make_unique<GrpcFileService>(config.artifacts, at_work, config.state_dir);
+               ? std::make_unique<GrpcFileService>(config.state_dir, find_job)
+               : std::make_unique<GrpcFileService>(config.artifacts, find_job, config.state_dir);
   CollectorOptions retention;
   retention.state_dir = config.state_dir;
   retention.shared = !config.standalone || !config.artifacts.empty();

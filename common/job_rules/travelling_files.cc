@@ -16,6 +16,7 @@ std::vector<Place> PlacesIn(plain::JobSpec& spec) {
   const bool media = spec.data.image || spec.data.volume;
   std::vector<Place> places = {{"data.train", &spec.data.train, media},
                                {"data.test", &spec.data.test, media}};
+  if (spec.predict) places.push_back({"predict.data", &spec.predict->data, true});
   if (spec.data.text) places.push_back({"data.text.model_file", &spec.data.text->model_file});
   if (spec.data.image && spec.data.image->labels) {
     places.push_back({"data.image.labels", &*spec.data.image->labels});
@@ -71,9 +72,7 @@ void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std
 }
 
 std::string WhyFolderIsNeeded(const plain::JobSpec& spec) {
-  if (UserProgramOf(spec)) return "it runs a program";
-  if (spec.predict) return "it predicts a file with the models of another Job";
-  return "";
+  return UserProgramOf(spec) ? "it runs a program" : "";
 }
 
 }  // namespace traind

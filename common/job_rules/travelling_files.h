@@ -17,7 +17,7 @@ struct NamedFile {
   bool media = false;  // it may be a folder, or a table with columns of files, which travel with it
 };
 
-// Returns the files that PREPARE reads and that travel.
+// Returns the files that PREPARE reads, or that are predicted, and that travel.
 std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec);
 
 // Returns the files of the cache that PREPARE writes and later tasks read, relative to the state
@@ -28,8 +28,8 @@ std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::stri
 // Returns the Job whose models the Job predicts with; empty: it trains its own.
 std::string ModelsFrom(const plain::JobSpec& spec);
 
-// Returns the columns of data.train and data.test that name files; none: rows have none. The first
-// one is always there.
+// Returns the columns of data.train, data.test and later files that name files; none: rows have
+// none. The first one is always there.
 std::vector<std::string> MediaColumns(const plain::DataSpec& data);
 
 // Points a field that TravellingFiles has named to another path.

@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/durable_file.h"
+#include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/table/mapped_file.h"
 #include "common/data/table/npy.h"
@@ -193,6 +195,22 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> WriteVolumes(const DatasetAnsw
 }
 
 }  // namespace
+
+absl::Status AdoptDataset(const std::string& state_dir, const std::string& job,
+                          const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", kManifestFile);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(PredictionManifest next, ParseManifest(text, path));
+  if (next.job != job) return absl::DataLossError(absl::StrCat(path, " is of another Job"));
+  ASSIGN_OR_RETURN(const JobPublishLock lock,
+                   JobPublishLock::Acquire(state_dir, job, PublishLockTimeout()));
+  RETURN_IF_ERROR(CheckNotEnded(state_dir, job));
+  const auto standing = ReadStandingPrediction(state_dir, job);
+  if (standing.ok() && CountMembers(*standing) >= CountMembers(next.prediction)) {
+    return absl::OkStatus();
+  }
+  return MakeStanding(state_dir, job, folder, next);
+}
 
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now) {
   if (answer.members.empty()) return absl::InvalidArgumentError("no model has answered");

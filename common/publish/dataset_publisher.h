@@ -58,4 +58,11 @@ struct DatasetAnswer {
 // wait for each other. Errors: those of Publish; InvalidArgument: there are no members.
 absl::StatusOr<PublishedPrediction> PublishDataset(const DatasetAnswer& answer, absl::Time now);
 
+// Makes a Prediction that PublishDataset has made in another state folder the standing one of this
+// folder, unless that one has as many models. folder: absolute, with its files, in the Job's
+// folder; it is gone then, or of no more use. DataLoss: its manifest is damaged;
+// FailedPrecondition: the Job has ended. Threads: safe, also beside other processes.
+absl::Status AdoptDataset(const std::string& state_dir, const std::string& job,
+                          const std::string& folder);
+
 }  // namespace traind

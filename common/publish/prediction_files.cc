@@ -185,11 +185,7 @@ absl::Status PredictionWriter::Commit(PredictionManifest& manifest) {
   if (row_ != rows_) {
     return absl::InternalError(absl::StrCat(row_, " rows of ", rows_, " were written"));
   }
-  const fs::path job_dir = absl::StrCat(state_dir_, "/", JobDir(job_));
-  std::vector<int> numbers = PredictionNumbers(job_dir);
   PublishedPrediction& p = manifest.prediction;
-  p.number = numbers.empty() ? 1 : numbers.back() + 1;
-  p.path = absl::StrCat(PredictionDir(job_, p.number), "/", kPredictionsFile);
   ASSIGN_OR_RETURN(const FileDigest csv, csv_->Commit());
   p.sha256 = csv.sha256;
   p.bytes = csv.bytes;
@@ -207,18 +203,26 @@ absl::Status PredictionWriter::Commit(PredictionManifest& manifest) {
     packed_.insert(packed_.begin(), kPredictionsFile);
     RETURN_IF_ERROR(WriteZipFile(packed_, manifest));
   }
+  return MakeStanding(state_dir_, job_, dir_, manifest);
+}
+
+absl::Status MakeStanding(const std::string& state_dir, const std::string& job,
+                          const std::string& dir, PredictionManifest& manifest) {
+  const fs::path job_dir = absl::StrCat(state_dir, "/", JobDir(job));
+  std::vector<int> numbers = PredictionNumbers(job_dir);
+  PublishedPrediction& p = manifest.prediction;
+  p.number = numbers.empty() ? 1 : numbers.back() + 1;
+  p.path = absl::StrCat(PredictionDir(job, p.number), "/", kPredictionsFile);
   RETURN_IF_ERROR(
-      WriteFileDurably(absl::StrCat(dir_, "/", kManifestFile), EncodeManifest(manifest)));
-  RETURN_IF_ERROR(CheckNotEnded(state_dir_, job_));  // to write it took time
-  RETURN_IF_ERROR(
-      RenameDurably(dir_, absl::StrCat(state_dir_, "/", PredictionDir(job_, p.number))));
-  dir_.clear();
-  RETURN_IF_ERROR(SwitchCurrent(state_dir_, job_, p.number));
+      WriteFileDurably(absl::StrCat(dir, "/", kManifestFile), EncodeManifest(manifest)));
+  RETURN_IF_ERROR(CheckNotEnded(state_dir, job));  // to write it took time
+  RETURN_IF_ERROR(RenameDurably(dir, absl::StrCat(state_dir, "/", PredictionDir(job, p.number))));
+  RETURN_IF_ERROR(SwitchCurrent(state_dir, job, p.number));
   // Someone may still be reading the previous Prediction, so it is kept for a while.
   numbers.push_back(p.number);
   std::error_code ignored;
   for (size_t i = 0; i + kKeptPredictions < numbers.size(); ++i) {
-    fs::remove_all(absl::StrCat(state_dir_, "/", PredictionDir(job_, numbers[i])), ignored);
+    fs::remove_all(absl::StrCat(state_dir, "/", PredictionDir(job, numbers[i])), ignored);
   }
   return absl::OkStatus();
 }

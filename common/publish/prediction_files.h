@@ -79,6 +79,13 @@ class PredictionWriter {
   std::vector<std::string> packed_;
 };
 
+// Makes a folder with a Prediction's files prediction-<n>/, writes its manifest, and switches
+// `current` to it. Sets number and path of the manifest's prediction. dir: absolute, in the Job's
+// folder; it is gone then. REQUIRES: the Job's publish lock is held. FailedPrecondition: the Job
+// has ended meanwhile; what stood stands.
+absl::Status MakeStanding(const std::string& state_dir, const std::string& job,
+                          const std::string& dir, PredictionManifest& manifest);
+
 // Makes `current` point to prediction-<number>. REQUIRES: the Job's publish lock is held.
 absl::Status SwitchCurrent(const std::string& state_dir, const std::string& job, int number);
 

@@ -22,6 +22,9 @@ namespace traind {
 // A pack's name while it is on its way.
 inline constexpr char kPackName[] = "folder.pack";
 
+// The pack of the Prediction of an Attempt that predicts a file, in the Attempt's folder.
+inline constexpr char kPredictionPack[] = "prediction.pack";
+
 // Reads the pack of a folder. Nothing is copied: the files are read when their bytes are asked for.
 // Threads: confined to one.
 class FolderPack {

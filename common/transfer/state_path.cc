@@ -40,11 +40,14 @@ bool IsCached(absl::string_view name) {
 }
 
 // inside: relative to the Job's folder.
-bool TravelsFromJob(const std::vector<absl::string_view>& inside, const std::string& path,
+bool TravelsFromJob(std::vector<absl::string_view> inside, const std::string& path,
                     const std::string& job, Direction direction) {
   if (inside.size() == 1) {
     return path == FoldsPath(job) || path == SamplesPath(job) || path == PredictionFormPath(job) ||
            (absl::StartsWith(inside[0], "tokenizer-") && absl::EndsWith(inside[0], ".model"));
+  }
+  if (inside.size() == 2 && inside[1] == kManifestFile && direction == Direction::kToWorker) {
+    return absl::ConsumePrefix(&inside[0], "prediction-") && IsNumber(inside[0]);
   }
   if (inside.size() == 2) return inside[0] == "floor";
   if (inside.size() != 3 || !IsNumber(inside[1])) return false;

@@ -18,8 +18,9 @@ enum class Direction { kToWorker, kToTraind };
 
 // Whether a file with this path, relative to the state folder, travels for the Job: its folds, its
 // floor, the files of its Attempts, and files of the cache; to a Worker also what the Job has
-// taken over from others. Names have letters, digits, '.', '_' and '-' and do not begin with '.',
-// so no path leads out of the folder. Temporary files do not travel.
+// taken over from others, and the manifests of its Predictions. Names have letters, digits, '.',
+// '_' and '-' and do not begin with '.', so no path leads out of the folder. Temporary files do not
+// travel.
 bool Travels(absl::string_view path, const std::string& job, Direction direction);
 
 // OK: the path travels, and none of its parts that exist is a link. InvalidArgument: it does not

@@ -22,6 +22,7 @@
 #include "common/data/media/media_files.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
+#include "common/publish/dataset_publisher.h"
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
 #include "common/transfer/state_path.h"
@@ -109,15 +110,16 @@ grpc::Status GrpcFileService::CompareFolder(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-absl::Status GrpcFileService::CheckRuns(const std::string& job) const {
-  if (find_job_(job) != nullptr) return absl::OkStatus();
+absl::StatusOr<std::shared_ptr<const Job>> GrpcFileService::Running(const std::string& job) const {
+  std::shared_ptr<const Job> found = find_job_(job);
+  if (found != nullptr && !IsTerminal(found->state)) return found;
   return absl::FailedPreconditionError(absl::StrCat("job ", job, " is over, or unknown"));
 }
 
 absl::Status GrpcFileService::CheckGoes(const std::string& job, const std::string& path) const {
   absl::Status own = CheckStatePath(state_dir_, path, job, Direction::kToWorker);
-  const std::shared_ptr<const Job> found = own.ok() ? nullptr : find_job_(job);
-  if (found == nullptr) return own;
+  if (own.ok()) return own;
+  ASSIGN_OR_RETURN(const auto found, Running(job));
   const auto spec = plain::FromJson<plain::JobSpec>(found->spec_json);
   const std::string from = spec.ok() ? ModelsFrom(*spec) : "";
   if (from.empty()) return own;
@@ -131,14 +133,28 @@ grpc::Status GrpcFileService::ListFiles(grpc::ServerContext*, const v1::ListFile
     const std::string path = absl::StrCat(request->folder(), "/", name);
     if (CheckGoes(request->job(), path).ok()) reply->add_paths(path);
   }
+  // The Prediction that stands is reached over a link.
+  std::error_code none;
+  const auto standing =
+      std::filesystem::read_symlink(absl::StrCat(InState(request->folder()), "/current"), none);
+  const std::string manifest =
+      absl::StrCat(request->folder(), "/", standing.string(), "/", kManifestFile);
+  const bool of_another = request->folder() != JobDir(request->job());
+  if (!none && of_another && CheckGoes(request->job(), manifest).ok()) reply->add_paths(manifest);
   return grpc::Status::OK;
 }
 
 absl::StatusOr<GrpcFileService::DataFile> GrpcFileService::FindData(
     const std::string& job, const std::string& field) const {
-  const std::shared_ptr<const Job> found = find_job_(job);
-  if (found == nullptr) return CheckRuns(job);
+  ASSIGN_OR_RETURN(const auto found, Running(job));
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(found->spec_json));
+  plain::DataSpec learnt = spec.data;
+  if (spec.predict) {
+    const std::shared_ptr<const Job> source = find_job_(spec.predict->from);
+    if (source == nullptr) return absl::NotFoundError(spec.predict->from + " is gone");
+    ASSIGN_OR_RETURN(const auto trained, plain::FromJson<plain::JobSpec>(source->spec_json));
+    learnt = trained.data;
+  }
   for (const NamedFile& file : TravellingFiles(spec)) {
     if (file.field != field) continue;
     // The Submit resolved its links and checked where it leads.
@@ -147,8 +163,8 @@ absl::StatusOr<GrpcFileService::DataFile> GrpcFileService::FindData(
     const bool same = file.path == real;
     free(real);
     if (same) {
-      return DataFile{file.path, file.media ? MediaColumns(spec.data) : std::vector<std::string>(),
-                      spec.data.image.has_value()};
+      return DataFile{file.path, file.media ? MediaColumns(learnt) : std::vector<std::string>(),
+                      learnt.image.has_value()};
     }
     return absl::PermissionDeniedError(
         absl::StrCat(field, ": ", file.path, " has become a link since it was submitted"));
@@ -246,13 +262,24 @@ grpc::Status GrpcFileService::OfferFile(grpc::ServerContext*, const v1::OfferFil
   return ToGrpc(Offer(*request, *reply));
 }
 
+absl::Status GrpcFileService::TakePrediction(const std::string& job,
+                                             const std::string& pack) const {
+  const std::string folder = absl::StrCat(InState(pack), ".part");
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);  // of a traind that died
+  RETURN_IF_ERROR(UnpackFolder(InState(pack), folder));
+  const absl::Status adopted = AdoptDataset(state_dir_, job, folder);
+  std::filesystem::remove_all(folder, error);
+  return adopted;
+}
+
 absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
                                           grpc::ServerReader<v1::PutFileRequest>& requests) {
   v1::PutFileRequest part;
   if (!requests.Read(&part)) return absl::CancelledError("no file was named");
   const v1::OfferFileRequest named = part.file();
   RETURN_IF_ERROR(CheckComes(named));
-  ASSIGN_OR_RETURN(const auto file,
+  ASSIGN_OR_RETURN(auto file,
                    IncomingFile::Open(InState(named.path()), {named.sha256(), named.size_bytes()}));
   if (part.offset() != file->offset()) {
     return absl::AbortedError(
@@ -271,7 +298,10 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
     return runs;
   }
   RETURN_IF_ERROR(received);
-  return file->Commit();
+  RETURN_IF_ERROR(file->Commit());
+  file.reset();  // it holds the lock
+  if (!absl::EndsWith(named.path(), absl::StrCat("/", kPredictionPack))) return absl::OkStatus();
+  return TakePrediction(named.job(), named.path());
 }
 
 grpc::Status GrpcFileService::PutFile(grpc::ServerContext* context,

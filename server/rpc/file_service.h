@@ -16,11 +16,11 @@
 
 namespace traind {
 
-// Gives out and takes the files of Jobs that are not over.
+// Gives out and takes the files of Jobs that are not over, and gives out models of those that are.
 // Threads: safe. A call keeps its thread while it reads or writes a file.
 class GrpcFileService final : public v1::FileService::Service {
  public:
-  // Returns the Job, or null if it is unknown or over.
+  // Returns the Job, which may be over, or null if it is unknown.
   using FindJob = std::function<std::shared_ptr<const Job>(const std::string& id)>;
 
   // stall: of Receivers.
@@ -49,8 +49,11 @@ class GrpcFileService final : public v1::FileService::Service {
                                v1::DropCheckpointsReply* reply) override;
 
  private:
-  // FailedPrecondition: the Job is over.
-  absl::Status CheckRuns(const std::string& job) const;
+  // The Job; FailedPrecondition: it is over, or unknown.
+  absl::StatusOr<std::shared_ptr<const Job>> Running(const std::string& job) const;
+  absl::Status CheckRuns(const std::string& job) const { return Running(job).status(); }
+  // Makes what a Worker's Rank has predicted the Job's answer. pack: relative to the state folder.
+  absl::Status TakePrediction(const std::string& job, const std::string& pack) const;
   // Whether a Worker may fetch it: it is the Job's, or of the Job whose models that one uses.
   absl::Status CheckGoes(const std::string& job, const std::string& path) const;
   // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.

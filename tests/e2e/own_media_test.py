@@ -6,7 +6,7 @@ import os
 import shutil
 
 from tests.cases import case, main
-from tests.e2e.harness import House, eventually, rows_of, sha256
+from tests.e2e.harness import House, blobs, eventually, moment, rows_of, sha256
 from tests.e2e.images import job_of, write_images
 from tests.e2e.own_folders import files, start_alone
 from tests.e2e.volumes import make_volumes
@@ -71,6 +71,20 @@ def write_module(house):
 def first_rows(house, name, count):
     with open(os.path.join(house.data, name)) as f:
         return "".join(f.readlines()[:count + 1])
+
+
+def predicted(house, job, name):
+    later = house.json("predict", job["id"], "--data", os.path.join(house.data, name))
+    assert later["state"] == "SUCCEEDED", later
+    return rows_of(later["predictions"]["path"])
+
+
+def masks_of(house, job):
+    later = house.json("predict", job["id"], "--data", os.path.join(house.data, "test.csv"))
+    assert later["state"] == "SUCCEEDED", later
+    folder = os.path.join(os.path.dirname(later["predictions"]["path"]), "masks")
+    assert len(os.listdir(folder)) == 2, os.listdir(folder)
+    return {name: sha256(os.path.join(folder, name)) for name in os.listdir(folder)}
 
 
 def done(job):
@@ -147,6 +161,48 @@ def _():
             answer = house.cli("predict", job["id"], "--rows", rows)
             assert answer.returncode == 0 and len(answer.stdout.splitlines()) == 4, (answer.stdout, answer.stderr)
         assert files(state, "jobs/*/attempts/*/model.json") and files(state, "cache/*.safetensors"), files(state, "**")
+
+
+@case("Later files are predicted in a Worker's own folder, with models that others have trained", limit_s=240)
+def _():
+    with House(standalone=False) as house:
+        write_images(house, each=20, test=30)
+        spec = job_of(epochs=8)
+        tables = house.spec(folds=2, epochs=20)
+        house.start()
+        shared = house.start_worker()
+        images, table = (done(house.wait(house.submit(each)["id"], 60)) for each in (spec, tables))
+        before = predicted(house, images, "test.csv"), predicted(house, table, "test400.csv")
+        shared.terminate()
+        shared.wait(20)
+        state = start_alone(house, "w1")
+        after = predicted(house, images, "test.csv"), predicted(house, table, "test400.csv")
+        assert after == before
+        folder = predicted(house, images, "test")
+        assert len(folder) == 31 and sorted(row[1:] for row in folder[1:]) == sorted(row[1:] for row in before[0][1:]), folder
+        assert files(state, "jobs/*/attempts/*/prediction.pack") and not files(house.state, "jobs/**/*.pack*")
+        # Told to finish, or out of time: what the models have answered by then comes over.
+        wide = house.write("wide.csv", blobs(60_000, seed=5))
+        some = house.json("predict", table["id"], "--data", wide, "--budget", "8s")
+        assert some["state"] == "SUCCEEDED" and moment(some["finished_at"]) <= moment(some["deadline"]), some
+        assert len(rows_of(some["predictions"]["path"])) == 60_001
+
+
+@case("Volumes are predicted in a Worker's own folder as in traind's", limit_s=200)
+def _():
+    with House(standalone=False) as house:
+        make_volumes(house)
+        spec = volumes_spec(house, resources={"slots": 1}, budget={"time": "60s"})
+        spec["data"]["volume"] = {"components": "auto"}
+        spec["train"]["epochs"] = 4
+        house.start()
+        shared = house.start_worker()
+        job = done(house.wait(house.submit(spec)["id"], 80))
+        before = masks_of(house, job)
+        shared.terminate()
+        shared.wait(20)
+        start_alone(house, "w1")
+        assert masks_of(house, job) == before
 
 
 @case("--upload sends folders and tables of images, volumes, modules and weights, once", limit_s=240)

@@ -400,6 +400,10 @@ void Daemon::HandleTransfers(absl::Duration now) {
                     now);
       continue;
     }
+    // Before the end of the Attempt is told, which asks what it has answered.
+    if (result.published > 0) {
+      Report(PublishedToProto({result.job, result.published}), /*is_fact=*/true, now);
+    }
     TellFacts(waiting_.Sent(result.attempt, result.status.ok(), result.bytes, now), now);
     if (const auto next = waiting_.NextSend(result.attempt, now)) carrier_->Send(*next);
   }
@@ -514,6 +518,10 @@ void Daemon::Perform(Action& action, absl::Duration now) {
     // The parts of an answer belong together, so none may be dropped.
     if (connected_) client_->Send(stream_, AnswerToProto(answer->answer), /*may_drop=*/false);
   } else if (const auto* published = std::get_if<ReportPublishedAction>(&action)) {
+    if (const int64_t attempt = own_folder_ ? waiting_.Published(published->job) : 0; attempt > 0) {
+      if (const auto next = waiting_.NextSend(attempt, now)) carrier_->Send(*next);
+      return;
+    }
     Report(PublishedToProto(*published), /*is_fact=*/true, now);
   }
 }

@@ -2,7 +2,9 @@
 
 #include <absl/random/random.h>
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 #include <absl/time/time.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
+#include "common/publish/prediction_files.h"
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/state_path.h"
 #include "worker/daemon/backoff.h"
@@ -55,6 +58,22 @@ bool HasDigest(const std::string& path, const FileDigest& digest) {
   if (!found.ok() || found->sha256 != digest.sha256) return false;
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return true;
+}
+
+constexpr size_t kPackPart = 1 << 20;
+
+// The number of a folder prediction-<n>; 0: it is none.
+int NumberOf(absl::string_view folder) {
+  int number = 0;
+  if (!absl::ConsumePrefix(&folder, "prediction-") || !absl::SimpleAtoi(folder, &number)) return 0;
+  return std::max(number, 0);
+}
+
+// The number of the Prediction whose manifest has this path; 0: it is none of the Job's.
+int NumberOfManifest(const std::string& job, absl::string_view path) {
+  const bool manifest = absl::ConsumePrefix(&path, absl::StrCat(JobDir(job), "/")) &&
+                        absl::ConsumeSuffix(&path, absl::StrCat("/", kManifestFile));
+  return manifest ? NumberOf(path) : 0;
 }
 
 // The spec with which a model was trained, as its model.json tells it; an empty one where it does
@@ -230,13 +249,11 @@ void FileCarrier::StopBringing(int64_t attempt) {
 
 absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
                                    Result& result) const {
-  if (task.kind == TaskKind::kPrepare) return BringData(task, stop, result);
-  if (task.kind == TaskKind::kServe) {
-    result.spec_json = task.spec_json;
-    return BringModels(task, stop, result);
-  }
   result.spec_json = task.spec_json;
-  return BringFold(task, stop, result);
+  if (UsesModels(task.kind)) RETURN_IF_ERROR(BringModels(task, stop, result));
+  if (task.kind == TaskKind::kServe) return absl::OkStatus();
+  return task.kind == TaskKind::kTrain ? BringFold(task, stop, result)
+                                       : BringData(task, stop, result);
 }
 
 absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
@@ -290,13 +307,15 @@ absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop,
                                       Result& result) const {
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
   const std::string from = ModelsFrom(spec);
-  if (!spec.serve) return absl::InternalError("it has no models");
-  std::set<std::string> folders;
-  for (const auto& model : spec.serve->models.models) folders.insert(model.path);
+  // Volumes are read as the floor read them.
+  std::set<std::string> folders = {FloorDir(from)};
+  const auto& models = spec.serve ? spec.serve->models : spec.predict.value().models;
+  for (const auto& model : models.models) folders.insert(model.path);
+  RETURN_IF_ERROR(BringStanding(task, from, stop, result));
   for (const std::string& folder : folders) {
     ASSIGN_OR_RETURN(const auto paths, remote_->List(task.job, folder, stop));
     for (const std::string& path : paths) {
-      if (absl::EndsWith(path, ".log")) continue;
+      if (absl::EndsWith(path, ".log") || absl::EndsWith(path, ".npy")) continue;
       RETURN_IF_ERROR(FetchInState(task.job, from, path, stop, result));
     }
     // A network of the user's own is in the cache.
@@ -305,6 +324,18 @@ absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop,
     if (!trained.model.script) continue;
     const std::string script = ScriptCachePath(trained.model.script->sha256);
     RETURN_IF_ERROR(FetchInState(task.job, from, script, stop, result));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileCarrier::BringStanding(const TaskStart& task, const std::string& from,
+                                        TransferStop& stop, Result& result) const {
+  ASSIGN_OR_RETURN(const auto paths, remote_->List(task.job, JobDir(from), stop));
+  for (const std::string& path : paths) {
+    const int number = NumberOfManifest(from, path);
+    if (number == 0) continue;
+    RETURN_IF_ERROR(FetchInState(task.job, from, path, stop, result));
+    RETURN_IF_ERROR(SwitchCurrent(state_dir_, from, number));
   }
   return absl::OkStatus();
 }
@@ -331,6 +362,7 @@ void FileCarrier::Send(const SendRequest& request) {
   Add([this, request](TransferStop& stop) {
     Result result;
     result.kind = Result::kSent;
+    result.job = request.job;
     result.attempt = request.attempt;
     result.status = Insist([&] { return SendNow(request, stop, result); }, stop);
     results_.Put(std::move(result));
@@ -340,6 +372,12 @@ void FileCarrier::Send(const SendRequest& request) {
 std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) const {
   std::vector<std::string> folders = {AttemptDir(request.job, request.attempt)};
   std::vector<std::string> paths;
+  if (UsesModels(request.kind)) {
+    // The rest are scratch files.
+    paths.push_back(absl::StrCat(folders[0], "/", kPredictionPack));
+    if (request.with_log) paths.push_back(RankLogPath(request.job, request.attempt, 0));
+    return paths;
+  }
   if (request.kind == TaskKind::kPrepare) {
     folders.push_back(JobDir(request.job));
     folders.push_back(FloorDir(request.job));
@@ -358,13 +396,52 @@ std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) co
   return paths;
 }
 
+absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
+  if (request.kind != TaskKind::kPredict) return 0;
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::canonical(InState(CurrentLink(request.job)), error);
+  if (error) return 0;  // there is none
+  const int number = NumberOf(folder.filename().string());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (published_[request.attempt] == number) return 0;
+  }
+  std::vector<std::string> files;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->is_regular_file(error)) {
+      files.push_back(std::filesystem::relative(it->path(), folder, error).string());
+    }
+  }
+  // Another one may stand by now, and this one be removed.
+  if (error) return absl::AbortedError(absl::StrCat(folder.string(), ": ", error.message()));
+  ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(folder.string(), files, {}));
+  const std::string path =
+      absl::StrCat(AttemptDir(request.job, request.attempt), "/", kPredictionPack);
+  ASSIGN_OR_RETURN(const auto writer, DurableWriter::Create(InState(path)));
+  while (writer->bytes() < pack->bytes()) {
+    const auto part = pack->Read(writer->bytes(), kPackPart);
+    if (!part.ok()) return absl::AbortedError(part.status().message());
+    RETURN_IF_ERROR(writer->Append(*part));
+  }
+  RETURN_IF_ERROR(writer->Commit().status());
+  return number;
+}
+
 absl::Status FileCarrier::SendNow(const SendRequest& request, TransferStop& stop, Result& result) {
+  ASSIGN_OR_RETURN(const int number, PackPrediction(request));
   const std::vector<std::string> paths = PathsToSend(request);
   std::vector<std::string> checkpoints;
   for (const std::string& path : paths) {
     RETURN_IF_ERROR(SendOne(request, path, stop, result));
     const std::string name = FileName(path);
     if (absl::StartsWith(name, kCheckpointPrefix)) checkpoints.push_back(name);
+  }
+  if (number > 0) {
+    result.published = number;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    published_[request.attempt] = number;
   }
   if (checkpoints.empty()) return absl::OkStatus();
   return remote_->DropCheckpoints(request.job, request.attempt, checkpoints, stop);
@@ -397,6 +474,7 @@ void FileCarrier::Finish(int64_t attempt, std::set<std::string> busy) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       sent_.erase(attempt);
+      published_.erase(attempt);
     }
     TrimOwnFolder(state_dir_, max_bytes_, busy);
   });

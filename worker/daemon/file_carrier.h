@@ -46,6 +46,8 @@ class FileCarrier {
 
   struct Result {
     enum Kind { kCompared, kBrought, kSent } kind = kCompared;
+    std::string job;    // kSent
+    int published = 0;  // kSent: the number of the Prediction here that traind has got; 0: none
     int64_t attempt = 0;
     absl::Status status;
     int64_t bytes = 0;      // kBrought, kSent: that travelled
@@ -90,10 +92,15 @@ class FileCarrier {
   absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result) const;
   absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result) const;
   absl::Status BringFold(const TaskStart& task, TransferStop& stop, Result& result) const;
+  // The manifest of the standing Prediction of the Job whose models are used.
+  absl::Status BringStanding(const TaskStart& task, const std::string& from, TransferStop& stop,
+                             Result& result) const;
   absl::Status BringModels(const TaskStart& task, TransferStop& stop, Result& result) const;
   // owner: the Job of the file; another one's where models are used.
   absl::Status FetchInState(const std::string& job, const std::string& owner,
                             const std::string& path, TransferStop& stop, Result& result) const;
+  // Packs the Prediction that a Rank has made here. Returns its number; 0: there is no new one.
+  absl::StatusOr<int> PackPrediction(const SendRequest& request);
   absl::Status SendNow(const SendRequest& request, TransferStop& stop, Result& result);
   std::vector<std::string> PathsToSend(const SendRequest& request) const;
   absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop,
@@ -114,6 +121,7 @@ class FileCarrier {
   std::map<int64_t, std::shared_ptr<TransferStop>> bringing_;
   // The versions that traind has, by Attempt and path.
   std::map<int64_t, std::map<std::string, Version>> sent_;
+  std::map<int64_t, int> published_;  // by Attempt: the Prediction that traind has
   std::vector<std::thread> threads_;
 };
 

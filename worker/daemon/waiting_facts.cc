@@ -61,14 +61,26 @@ std::vector<ReportAction> WaitingFacts::Add(ReportAction fact) {
   return {};
 }
 
+int64_t WaitingFacts::Published(const std::string& job) {
+  for (auto& [attempt, queue] : queues_) {
+    if (queue.request.job != job || queue.request.kind != TaskKind::kPredict) continue;
+    queue.published = true;
+    return attempt;
+  }
+  return 0;
+}
+
 std::optional<SendRequest> WaitingFacts::NextSend(int64_t attempt, absl::Duration now) {
   const auto found = queues_.find(attempt);
   if (found == queues_.end()) return std::nullopt;
   Queue& queue = found->second;
-  if (queue.facts.empty() || queue.covered > 0) return std::nullopt;
+  if (queue.sends || (queue.facts.empty() && !queue.published)) return std::nullopt;
+  queue.sends = true;
+  queue.published = false;
   queue.covered = queue.facts.size();
   queue.since = now;
-  queue.request.with_log = std::holds_alternative<Ended>(queue.facts.back().fact);
+  queue.request.with_log =
+      !queue.facts.empty() && std::holds_alternative<Ended>(queue.facts.back().fact);
   return queue.request;
 }
 
@@ -77,6 +89,7 @@ std::vector<ReportAction> WaitingFacts::Sent(int64_t attempt, bool ok, int64_t b
   const auto found = queues_.find(attempt);
   if (found == queues_.end()) return {};
   Queue& queue = found->second;
+  queue.sends = false;
   std::vector<ReportAction> told;
   if (bytes > 0) {
     queue.transfers.sent_bytes += bytes;

@@ -31,6 +31,9 @@ class WaitingFacts {
                                     absl::Duration now);
   // Returns the facts that may be told now: this one, or none.
   std::vector<ReportAction> Add(ReportAction fact);
+  // The Job's Rank has made a Prediction of a file here, which is to be sent. Returns its Attempt;
+  // 0: none of it is known.
+  int64_t Published(const std::string& job);
   // Returns what is to be sent for the Attempt now; nothing: it is being sent, or nothing waits.
   std::optional<SendRequest> NextSend(int64_t attempt, absl::Duration now);
   // The send has ended, after so many bytes. Returns the facts that may be told now; those whose
@@ -47,7 +50,9 @@ class WaitingFacts {
     SendRequest request;
     PathNames names;
     std::deque<ReportAction> facts;
-    size_t covered = 0;    // by the send that is under way; 0: none is
+    bool published = false;  // since the last send began
+    bool sends = false;
+    size_t covered = 0;    // by the send that is under way
     absl::Duration since;  // when the transfer that is under way began, or the last one
     facts::Transfers transfers;
   };

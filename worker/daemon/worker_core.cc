@@ -17,6 +17,10 @@ namespace rp = rank_protocol;
 // A spare's start costs half a second of a core: not while a task starts.
 constexpr absl::Duration kSpareDelay = absl::Seconds(3);
 
+// What is left of the time for a file's answers to travel to traind.
+constexpr absl::Duration kLeastTravel = absl::Seconds(1);
+constexpr double kTravelShare = 0.1;
+
 // Ids become folder names.
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
@@ -45,10 +49,6 @@ WorkerCore::WorkerCore(WorkerCoreOptions options, std::vector<Slot> slots,
 absl::Status WorkerCore::Check(const TaskStart& task) const {
   if (!IsPlainName(task.job)) {
     return absl::InvalidArgumentError(absl::StrCat("job \"", task.job, "\" is no name"));
-  }
-  if (own_folder_ && task.kind == TaskKind::kPredict) {
-    return absl::FailedPreconditionError(
-        "answers to files do not travel from this Worker's own state folder");
   }
   if (task.kind != TaskKind::kTrain) return absl::OkStatus();
   if (task.slots.empty()) return absl::InvalidArgumentError("no slots");
@@ -156,8 +156,7 @@ void WorkerCore::Replan(int64_t id, int epochs, double row_share, absl::Duration
   if (deadline_at) task.deadline_at = *deadline_at;
   publish_schedule_.Replanned(task.job, plan_cut, deadline_at);
   if (attempt->state != Attempt::kRunning || task.kind == TaskKind::kPrepare) return;
-  const int64_t remaining_ms =
-      deadline_at ? RemainingMs(*deadline_at - options_.deadline_margin, now) : -1;
+  const int64_t remaining_ms = deadline_at ? RemainingOf(task, now) : -1;
   for (const ProcessId process : attempt->processes) {
     if (process == 0) continue;
     Do(SendAction{process,
@@ -404,9 +403,18 @@ void WorkerCore::SendTasksIfGathered(Attempt& attempt, absl::Duration now) {
   }
 }
 
+int64_t WorkerCore::RemainingOf(const TaskStart& task, absl::Duration now) const {
+  absl::Duration end = task.deadline_at - options_.deadline_margin;
+  // The answers to a file still have to travel then.
+  if (own_folder_ && task.kind == TaskKind::kPredict && end != absl::InfiniteDuration()) {
+    end -= std::max(kLeastTravel, kTravelShare * (end - now));
+  }
+  return RemainingMs(end, now);
+}
+
 rp::ToProcess WorkerCore::TaskMessage(const Attempt& attempt, int index, absl::Duration now) const {
   const TaskStart& task = attempt.task;
-  const int64_t remaining_ms = RemainingMs(task.deadline_at - options_.deadline_margin, now);
+  const int64_t remaining_ms = RemainingOf(task, now);
   if (task.kind == TaskKind::kPredict) {
     return rp::Predict{task.attempt, task.job,     options_.state_dir, task.spec_json,
                        IdleCores(),  remaining_ms, data_roots_};

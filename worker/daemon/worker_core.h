@@ -200,6 +200,8 @@ class WorkerCore {
   ProcessId Spawn(const Program& program, int gpu, absl::Duration now);
   void SendTasksIfGathered(Attempt& attempt, absl::Duration now);
   rank_protocol::Train TrainMessage(const Attempt& attempt, int index, absl::Duration now) const;
+  // Until the process has to end, for the Job's deadline; -1: no limit.
+  int64_t RemainingOf(const TaskStart& task, absl::Duration now) const;
   rank_protocol::ToProcess TaskMessage(const Attempt& attempt, int index, absl::Duration now) const;
 
   void HandleReady(Process& process, absl::Duration now);

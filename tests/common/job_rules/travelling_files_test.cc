@@ -66,21 +66,25 @@ TEST(TravellingFilesTest, MediaModulesAndWeightsTravel) {
       (Strings{"cache/t.table", "cache/t.volumes", "cache/12ab.pt", "cache/34cd.safetensors"}));
 }
 
-TEST(TravellingFilesTest, ProgramsAndPredictionsOfFilesNeedTheFolder) {
-  plain::JobSpec program, command = TableSpec(), predict = TableSpec(), serve = TableSpec();
+TEST(TravellingFilesTest, LaterFilesTravelAndProgramsNeedTheFolder) {
+  plain::JobSpec program, command = TableSpec(), predict, serve;
   program.run = plain::RunSpec();
   program.run->command = {"true"};
   command.model.command = plain::CommandSpec();
   command.model.command->train = {"true"};
   predict.predict = plain::PredictSpec();
   predict.predict->from = "a";
+  predict.predict->data = "/data/later.csv";
   serve.serve = plain::ServeSpec();
   serve.serve->from = "b";
-  for (const plain::JobSpec& spec : {program, command, predict}) {
-    EXPECT_NE(WhyFolderIsNeeded(spec), "");
-  }
-  EXPECT_EQ(WhyFolderIsNeeded(serve), "");
+  EXPECT_NE(WhyFolderIsNeeded(program), "");
+  EXPECT_NE(WhyFolderIsNeeded(command), "");
+  EXPECT_EQ(WhyFolderIsNeeded(predict) + WhyFolderIsNeeded(serve), "");
   EXPECT_EQ(ModelsFrom(predict) + ModelsFrom(serve) + ModelsFrom(command), "ab");
+  ASSERT_EQ(TravellingFiles(predict).size(), 1u);
+  EXPECT_EQ(TravellingFiles(predict)[0].field, "predict.data");
+  SetTravellingFile(predict, "predict.data", "/own/later.csv");
+  EXPECT_EQ(predict.predict->data, "/own/later.csv");
 }
 
 }  // namespace

@@ -114,6 +114,29 @@ TEST_F(DatasetPublishTest, FewerModelsDoNotReplaceMore) {
   EXPECT_EQ(one->number, two->number);
 }
 
+TEST_F(DatasetPublishTest, OneThatWasMadeElsewhereIsTakenOverWhereItHasMoreModels) {
+  const std::string job = state_ + "/" + JobDir(kJob), arrived = job + "/arrived";
+  const auto arrive = [&](std::vector<MemberValues> members) {
+    // As another machine would number it.
+    const auto made = PublishDataset(Answer(std::move(members), 3), kNow);
+    ASSERT_TRUE(made.ok()) << made.status();
+    std::filesystem::rename(state_ + "/" + PredictionDir(kJob, made->number), arrived);
+    std::filesystem::remove(job + "/current");
+  };
+  arrive({Answered(0, 1, {1, 2, 3}), Answered(1, 1, {3, 4, 5})});
+  ASSERT_TRUE(AdoptDataset(state_, kJob, arrived).ok());
+  EXPECT_EQ(Standing(), "id,y\na,2\n\"b,c\",3\n,4\n");
+  const int number = ReadStandingPrediction(state_, kJob).value().number;
+  std::filesystem::rename(job + "/current", job + "/kept");
+  arrive({Answered(2, 1, {9, 9, 9})});
+  std::filesystem::rename(job + "/kept", job + "/current");
+  ASSERT_TRUE(AdoptDataset(state_, kJob, arrived).ok());
+  EXPECT_EQ(ReadStandingPrediction(state_, kJob).value().number, number) << "it has fewer models";
+  EXPECT_TRUE(absl::IsDataLoss(AdoptDataset(state_, "other", arrived)));
+  std::ofstream(arrived + "/manifest.json") << "{}";
+  EXPECT_TRUE(absl::IsDataLoss(AdoptDataset(state_, kJob, arrived)));
+}
+
 TEST_F(DatasetPublishTest, SaysThatItGoesOn) {
   int calls = 0;
   DatasetAnswer answer = Answer({Answered(0, 1, {1, 2, 3})}, 1);

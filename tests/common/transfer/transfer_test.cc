@@ -35,6 +35,9 @@ TEST(StatePathTest, FilesOfTheJobAndOfTheCacheTravel) {
 }
 
 TEST(StatePathTest, WhatAnotherJobHasTrainedGoesToWorkersAlone) {
+  EXPECT_TRUE(ToWorker("jobs/digits-abc123/prediction-3/manifest.json"));
+  EXPECT_FALSE(ToTraind("jobs/digits-abc123/prediction-3/manifest.json"));
+  EXPECT_FALSE(ToWorker("jobs/digits-abc123/prediction-x/manifest.json"));
   EXPECT_TRUE(ToWorker("jobs/digits-abc123/reused/4/checkpoint-9.json"));
   EXPECT_FALSE(ToTraind("jobs/digits-abc123/reused/4/checkpoint-9.json"));
 }

@@ -147,6 +147,60 @@ TEST_F(FileServiceTest, OtherFieldsAndJobsNameNoFile) {
   EXPECT_EQ(GetField("data.train", "over"), grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+TEST_F(FileServiceTest, AFolderOfImagesAndATableOfThemAreSentAsPacks) {
+  Write("photos/cat/1.png", "xy");
+  Write("photos/list.csv", "file,kind\ncat/1.png,cat\ncat/none.png,cat\n");
+  const auto images = [&](const std::string& path) {
+    auto job = std::make_shared<Job>();
+    job->id = "j";
+    job->spec_json = absl::StrCat(R"({"data": {"train": ")", folder_, path, R"(", "image": {}}})");
+    jobs_["j"] = job;
+    return GetField("data.train");
+  };
+  EXPECT_EQ(images("/photos"), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, "traind-pack 1\n0 cat/\n2 cat/1.png\n0 list.csv\n\nxy");
+  EXPECT_EQ(sha256_, Sha256Hex(got_));
+  const std::string whole = got_;
+  EXPECT_EQ(GetField("data.train", "j", 20), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, whole.substr(20));
+  EXPECT_EQ(images("/photos/list.csv"), grpc::StatusCode::OK);
+  EXPECT_EQ(got_,
+            "traind-pack 1\n2 cat/1.png\n45 list.csv\n\nxy"
+            "file,kind\ncat/1.png,cat\ncat/none.png,cat\n");
+  EXPECT_EQ(images("/train.csv"), grpc::StatusCode::INVALID_ARGUMENT) << "it names no files";
+}
+
+TEST_F(FileServiceTest, ModelsOfAnotherJobGoToTheOneThatUsesThem) {
+  Write("state/jobs/over/attempts/4/model.json", "model");
+  Write("state/jobs/over/prediction-2/manifest.json", "manifest");
+  ASSERT_EQ(symlink("prediction-2", (folder_ + "/state/jobs/over/current").c_str()), 0);
+  EXPECT_EQ(GetPath("jobs/over/attempts/4/model.json"), grpc::StatusCode::INVALID_ARGUMENT);
+  auto serve = std::make_shared<Job>();
+  serve->id = "j";
+  serve->spec_json = R"({"serve": {"from": "over"}})";
+  jobs_["j"] = serve;
+  EXPECT_EQ(GetPath("jobs/over/attempts/4/model.json"), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, "model");
+  EXPECT_EQ(GetPath("jobs/over/publish.lock"), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(GetPath("jobs/third/attempts/4/model.json"), grpc::StatusCode::INVALID_ARGUMENT);
+  const v1::OfferFileRequest back = Offer("jobs/over/attempts/4/model.json", "x");
+  EXPECT_EQ(Put(back, 0, "x"), grpc::StatusCode::INVALID_ARGUMENT);
+  v1::ListFilesRequest list;
+  list.set_job("j");
+  list.set_folder("jobs/over");
+  v1::ListFilesReply listed;
+  grpc::ClientContext context;
+  ASSERT_TRUE(stub_->ListFiles(&context, list, &listed).ok());
+  ASSERT_EQ(listed.paths_size(), 1);
+  EXPECT_EQ(listed.paths(0), "jobs/over/prediction-2/manifest.json");
+}
+
+TEST_F(FileServiceTest, AModuleHasTheDigestOfItsName) {
+  EXPECT_EQ(Put(Offer("cache/12ab.pt", "x"), 0, "x"), grpc::StatusCode::INVALID_ARGUMENT);
+  const std::string path = absl::StrCat("cache/", Sha256Hex("x"), ".pt");
+  EXPECT_EQ(Put(Offer(path, "x"), 0, "x"), grpc::StatusCode::OK);
+}
+
 TEST_F(FileServiceTest, AFileThatBecameALinkIsNotSent) {
   const std::string path = folder_ + "/train.csv";
   ASSERT_EQ(unlink(path.c_str()), 0);

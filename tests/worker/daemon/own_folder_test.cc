@@ -155,6 +155,26 @@ TEST_F(WaitingFactsTest, WhatTravelledIsToldBeforeTheFactsThatWaitedForIt) {
   }
 }
 
+TEST_F(WaitingFactsTest, WhatIsPublishedHereIsSentOnceTheSendBeforeIsOver) {
+  TaskStart predict;
+  predict.attempt = 2;
+  predict.job = "p";
+  predict.kind = TaskKind::kPredict;
+  facts_.Started(predict, at_);
+  EXPECT_EQ(facts_.Published("j"), 0) << "its answers are not those of a file";
+  EXPECT_FALSE(facts_.NextSend(2, at_).has_value());
+  EXPECT_EQ(facts_.Published("p"), 2);
+  ASSERT_TRUE(facts_.NextSend(2, at_).has_value());
+  EXPECT_EQ(facts_.Published("p"), 2);
+  EXPECT_TRUE(facts_.Add({2, Ended{AttemptEndReason::kCompleted, ""}}).empty());
+  EXPECT_FALSE(facts_.NextSend(2, at_).has_value());
+  EXPECT_TRUE(facts_.Sent(2, true, 0, at_).empty()) << "the end waits for what came last";
+  const auto send = facts_.NextSend(2, at_);
+  ASSERT_TRUE(send.has_value());
+  EXPECT_TRUE(send->with_log);
+  EXPECT_EQ(facts_.Sent(2, true, 0, at_).size(), 1u);
+}
+
 // ---- transfers
 
 // traind's files, in memory.
