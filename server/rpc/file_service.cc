@@ -187,12 +187,15 @@ absl::Status GrpcFileService::SendFolder(const MediaFiles& media, int64_t offset
   part.set_sha256(digest.sha256);
   part.set_folder(true);
   part.set_table(media.table);
-  RETURN_IF_ERROR(CheckOffset(offset, digest));
   while (parts.Write(part)) {
     part.Clear();
+    RETURN_IF_ERROR(CheckOffset(offset, digest));
     if (offset == digest.bytes) return absl::OkStatus();
-    ASSIGN_OR_RETURN(*part.mutable_content(), pack->Read(offset, kPartBytes));
-    offset += static_cast<int64_t>(part.content().size());
+    auto content = pack->Read(offset, kPartBytes);
+    // The Worker asks again, and gets what is there then.
+    if (!content.ok()) return absl::AbortedError(content.status().message());
+    offset += static_cast<int64_t>(content->size());
+    part.set_content(*std::move(content));
   }
   return absl::CancelledError("the Worker takes no more");
 }

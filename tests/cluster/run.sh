@@ -413,6 +413,9 @@ check "a folder of images and a table of them are sent, and learnt by a Worker t
   ctl --token "$work/ann.token" submit -f "$desk/images.json" --upload --wait
 check "its answer names the images" grep -q "test/0.png," "$desk/pictures.csv"
 check "the Worker got each image" test "$(find "$work/own3/inputs" -name '*.png' | wc -l)" = 69
+check "a later file is sent and predicted there" \
+  ctl --token "$work/ann.token" predict pictures --upload --data "$desk/test" --out "$desk/later.csv"
+check "each of its images is answered" test "$(wc -l <"$desk/later.csv")" = 10
 check "rows are answered at once by models that the Worker has, or fetched" \
   ctl --token "$work/ann.token" predict sent --rows "$desk/test.csv"
 rm -rf "$desk"

@@ -70,11 +70,25 @@ TEST_F(OwnFolderCoreTest, ItPublishesNothing) {
   EXPECT_TRUE(publishes_.empty());
 }
 
-TEST_F(OwnFolderCoreTest, ModelsOfAnotherJobDoNotTravel) {
-  TaskStart task = Train(1);
-  task.kind = TaskKind::kPredict;
-  Start(task);
-  EXPECT_EQ(Ends(), std::vector<std::string>{"1 INTERNAL"});
+TEST_F(OwnFolderCoreTest, AFileIsPredictedSoonerThanTheDeadlineSinceItsAnswersTravel) {
+  const auto remaining = [this](int64_t attempt, absl::Duration budget) {
+    TaskStart task = Train(attempt);
+    task.kind = TaskKind::kPredict;
+    task.slots.clear();
+    task.deadline_at = now_ + budget;
+    Start(task);
+    core_->Brought(attempt, std::string("{}"), now_);
+    Collect();
+    Ready(spawned_.back().process);
+    const int64_t left = Sent<rp::Predict>().back().remaining_ms;
+    core_->Stop(attempt, StopMode::kAbort, StopReason::kJobOver, "the next one", now_);
+    Collect();
+    return left;
+  };
+  const int64_t long_ms = remaining(1, absl::Seconds(100));
+  EXPECT_LE(long_ms, 90'000);
+  EXPECT_GE(long_ms, 88'000);
+  EXPECT_LE(remaining(2, absl::Seconds(5)), 4'000);
 }
 
 // ---- the order of facts
