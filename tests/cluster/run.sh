@@ -417,7 +417,7 @@ check "a later file is sent and predicted there" \
   ctl --token "$work/ann.token" predict pictures --upload --data "$desk/test" --out "$desk/later.csv"
 check "each of its images is answered" test "$(wc -l <"$desk/later.csv")" = 10
 check "rows are answered at once by models that the Worker has, or fetched" \
-  ctl --token "$work/ann.token" predict sent --rows "$desk/test.csv"
+  ctl --token "$work/ann.token" predict sent --rows "$work/data/test.csv"
 rm -rf "$desk"
 ip netns exec two unshare --uts --mount bash -c "hostname one; mount -t tmpfs none '$work/own3' && exec \"\$@\"" - \
   "$trainworker" --coordinator $server --tls "$tls" --token "$work/w2.token" --state "$work/own3" --slots 1 \
