@@ -64,11 +64,11 @@ absl::Status SendFrom(int64_t offset, const Sending& file, TrainingClient& clien
     }
     const auto most = static_cast<size_t>(std::min<int64_t>(kPartBytes, size - next));
     auto content = file.file.read(next, most);
-    if (content.ok() && content->size() < most) {
-      content =
-          absl::InvalidArgumentError(file.file.shown + " has become shorter while it was sent");
+    if (!content.ok()) {
+      read = absl::InvalidArgumentError(content.status().message());
+    } else if (content->size() < most) {
+      read = absl::InvalidArgumentError(file.file.shown + " has become shorter while it was sent");
     }
-    read = content.status();
     if (!read.ok()) return false;
     Show(absl::StrFormat("%s: %s of %s", file.file.shown, Megabytes(next), Megabytes(size)),
          environment);

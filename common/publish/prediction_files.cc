@@ -203,7 +203,9 @@ absl::Status PredictionWriter::Commit(PredictionManifest& manifest) {
     packed_.insert(packed_.begin(), kPredictionsFile);
     RETURN_IF_ERROR(WriteZipFile(packed_, manifest));
   }
-  return MakeStanding(state_dir_, job_, dir_, manifest);
+  RETURN_IF_ERROR(MakeStanding(state_dir_, job_, dir_, manifest));
+  dir_.clear();
+  return absl::OkStatus();
 }
 
 absl::Status MakeStanding(const std::string& state_dir, const std::string& job,

@@ -194,7 +194,7 @@ absl::Status FolderPack::OpenFile(size_t index) {
   const absl::StatusOr<int> fd = OpenBelow(root_, file.path, about);
   if (!fd.ok() || about.st_size != file.bytes) {
     if (fd.ok()) close(*fd);
-    return absl::FailedPreconditionError(
+    return absl::AbortedError(
         absl::StrCat(root_, "/", file.path, " has changed while it was sent"));
   }
   fd_ = *fd;
@@ -208,7 +208,7 @@ absl::Status FolderPack::ReadFrom(const File& file, int64_t offset, char* out, s
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoStatus(errno, absl::StrCat(root_, "/", file.path));
     if (got == 0) {
-      return absl::FailedPreconditionError(
+      return absl::AbortedError(
           absl::StrCat(root_, "/", file.path, " has become shorter while it was sent"));
     }
     out += got;

@@ -41,7 +41,7 @@ class FolderPack {
   FolderPack& operator=(const FolderPack&) = delete;
 
   int64_t bytes() const { return bytes_; }
-  // Returns `most` bytes from an offset on; fewer at the end. FailedPrecondition: a file has
+  // Returns `most` bytes from an offset on; fewer at the end. Aborted: a file has
   // changed.
   absl::StatusOr<std::string> Read(int64_t offset, size_t most);
   // Reads all files.

@@ -191,11 +191,8 @@ absl::Status GrpcFileService::SendFolder(const MediaFiles& media, int64_t offset
     part.Clear();
     RETURN_IF_ERROR(CheckOffset(offset, digest));
     if (offset == digest.bytes) return absl::OkStatus();
-    auto content = pack->Read(offset, kPartBytes);
-    // The Worker asks again, and gets what is there then.
-    if (!content.ok()) return absl::AbortedError(content.status().message());
-    offset += static_cast<int64_t>(content->size());
-    part.set_content(*std::move(content));
+    ASSIGN_OR_RETURN(*part.mutable_content(), pack->Read(offset, kPartBytes));
+    offset += static_cast<int64_t>(part.content().size());
   }
   return absl::CancelledError("the Worker takes no more");
 }
@@ -252,7 +249,8 @@ absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
     const absl::StatusOr<FileDigest> digest = DigestFile(path);
     reply.set_present(digest.ok() && digest->sha256 == request.sha256());
   }
-  if (reply.present()) return absl::OkStatus();
+  // traind may have ended, or the disk have been full, before it was taken.
+  if (reply.present()) return TakeIfPrediction(request.job(), request.path());
   const auto file = IncomingFile::Open(path, {request.sha256(), request.size_bytes()});
   if (absl::IsUnavailable(file.status())) receivers_.EndStalled(request.path());
   RETURN_IF_ERROR(file.status());
@@ -265,8 +263,10 @@ grpc::Status GrpcFileService::OfferFile(grpc::ServerContext*, const v1::OfferFil
   return ToGrpc(Offer(*request, *reply));
 }
 
-absl::Status GrpcFileService::TakePrediction(const std::string& job,
-                                             const std::string& pack) const {
+absl::Status GrpcFileService::TakeIfPrediction(const std::string& job, const std::string& pack) {
+  if (!absl::EndsWith(pack, absl::StrCat("/", kPredictionPack))) return absl::OkStatus();
+  // A Worker whose call took too long may be back while the call still goes on.
+  const std::lock_guard<std::mutex> lock(taking_);
   const std::string folder = absl::StrCat(InState(pack), ".part");
   std::error_code error;
   std::filesystem::remove_all(folder, error);  // of a traind that died
@@ -303,8 +303,7 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   RETURN_IF_ERROR(received);
   RETURN_IF_ERROR(file->Commit());
   file.reset();  // it holds the lock
-  if (!absl::EndsWith(named.path(), absl::StrCat("/", kPredictionPack))) return absl::OkStatus();
-  return TakePrediction(named.job(), named.path());
+  return TakeIfPrediction(named.job(), named.path());
 }
 
 grpc::Status GrpcFileService::PutFile(grpc::ServerContext* context,

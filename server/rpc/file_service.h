@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,9 @@ class GrpcFileService final : public v1::FileService::Service {
   // The Job; FailedPrecondition: it is over, or unknown.
   absl::StatusOr<std::shared_ptr<const Job>> Running(const std::string& job) const;
   absl::Status CheckRuns(const std::string& job) const { return Running(job).status(); }
-  // Makes what a Worker's Rank has predicted the Job's answer. pack: relative to the state folder.
-  absl::Status TakePrediction(const std::string& job, const std::string& pack) const;
+  // Makes what a Worker's Rank has predicted the Job's answer, if the file is a pack of it; then
+  // the file is gone. pack: relative to the state folder.
+  absl::Status TakeIfPrediction(const std::string& job, const std::string& pack);
   // Whether a Worker may fetch it: it is the Job's, or of the Job whose models that one uses.
   absl::Status CheckGoes(const std::string& job, const std::string& path) const;
   // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.
@@ -82,6 +84,7 @@ class GrpcFileService final : public v1::FileService::Service {
   std::string linked_from_;  // empty: no other folder
   const FindJob find_job_;
   Receivers receivers_;
+  std::mutex taking_;  // held while a Prediction is taken
 };
 
 }  // namespace traind

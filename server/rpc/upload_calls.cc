@@ -44,8 +44,9 @@ absl::Status Check(const v1::UploadRequest& request) {
         "name: a file's name has letters, digits, '.', '_' and '-', no '.' in front, and at most "
         "128 characters");
   }
-  if (name == kPackName)
-    return absl::InvalidArgumentError("name: it is that of folders on their way");
+  if (name == kPackName) {
+    return absl::InvalidArgumentError("name: it is that of a folder that is on its way");
+  }
   const std::string& sha256 = request.sha256();
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (sha256.size() != kDigestLetters || !std::all_of(sha256.begin(), sha256.end(), digit)) {

@@ -62,18 +62,13 @@ bool HasDigest(const std::string& path, const FileDigest& digest) {
 
 constexpr size_t kPackPart = 1 << 20;
 
-// The number of a folder prediction-<n>; 0: it is none.
-int NumberOf(absl::string_view folder) {
-  int number = 0;
-  if (!absl::ConsumePrefix(&folder, "prediction-") || !absl::SimpleAtoi(folder, &number)) return 0;
-  return std::max(number, 0);
-}
-
 // The number of the Prediction whose manifest has this path; 0: it is none of the Job's.
 int NumberOfManifest(const std::string& job, absl::string_view path) {
-  const bool manifest = absl::ConsumePrefix(&path, absl::StrCat(JobDir(job), "/")) &&
-                        absl::ConsumeSuffix(&path, absl::StrCat("/", kManifestFile));
-  return manifest ? NumberOf(path) : 0;
+  int number = 0;
+  const bool manifest = absl::ConsumePrefix(&path, absl::StrCat(JobDir(job), "/prediction-")) &&
+                        absl::ConsumeSuffix(&path, absl::StrCat("/", kManifestFile)) &&
+                        absl::SimpleAtoi(path, &number);
+  return manifest ? std::max(number, 0) : 0;
 }
 
 // The spec with which a model was trained, as its model.json tells it; an empty one where it does
@@ -316,7 +311,9 @@ absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop,
     ASSIGN_OR_RETURN(const auto paths, remote_->List(task.job, folder, stop));
     for (const std::string& path : paths) {
       if (absl::EndsWith(path, ".log") || absl::EndsWith(path, ".npy")) continue;
-      RETURN_IF_ERROR(FetchInState(task.job, from, path, stop, result));
+      const absl::Status fetched = FetchInState(task.job, from, path, stop, result);
+      // That Job may still train, and replace its checkpoints.
+      if (!fetched.ok() && !absl::IsNotFound(fetched)) return fetched;
     }
     // A network of the user's own is in the cache.
     const auto file = ReadFile(InState(absl::StrCat(folder, "/", kModelFile)));
@@ -398,15 +395,16 @@ std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) co
 
 absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
   if (request.kind != TaskKind::kPredict) return 0;
-  std::error_code error;
-  const std::filesystem::path folder =
-      std::filesystem::canonical(InState(CurrentLink(request.job)), error);
-  if (error) return 0;  // there is none
-  const int number = NumberOf(folder.filename().string());
+  const auto standing = ReadStandingPrediction(state_dir_, request.job);
+  if (!standing.ok()) return 0;  // there is none
+  const int number = standing->number;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (published_[request.attempt] == number) return 0;
   }
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::canonical(InState(PredictionDir(request.job, number)), error);
   std::vector<std::string> files;
   for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
@@ -421,9 +419,8 @@ absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
       absl::StrCat(AttemptDir(request.job, request.attempt), "/", kPredictionPack);
   ASSIGN_OR_RETURN(const auto writer, DurableWriter::Create(InState(path)));
   while (writer->bytes() < pack->bytes()) {
-    const auto part = pack->Read(writer->bytes(), kPackPart);
-    if (!part.ok()) return absl::AbortedError(part.status().message());
-    RETURN_IF_ERROR(writer->Append(*part));
+    ASSIGN_OR_RETURN(const std::string part, pack->Read(writer->bytes(), kPackPart));
+    RETURN_IF_ERROR(writer->Append(part));
   }
   RETURN_IF_ERROR(writer->Commit().status());
   return number;

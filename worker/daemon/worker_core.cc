@@ -106,9 +106,10 @@ void WorkerCore::Brought(int64_t id, const absl::StatusOr<std::string>& spec_jso
     // The user's file is not there any more, or cannot be read.
     const bool data =
         absl::IsNotFound(spec_json.status()) || absl::IsPermissionDenied(spec_json.status());
-    const AttemptEndReason reason = data && attempt->task.kind == TaskKind::kPrepare
-                                        ? AttemptEndReason::kDataError
-                                        : AttemptEndReason::kInternal;
+    const TaskKind kind = attempt->task.kind;
+    const bool reads = kind == TaskKind::kPrepare || kind == TaskKind::kPredict;
+    const AttemptEndReason reason =
+        data && reads ? AttemptEndReason::kDataError : AttemptEndReason::kInternal;
     return End(*attempt,
                {reason, absl::StrCat("cannot fetch its files: ", spec_json.status().message())},
                now);

@@ -12,6 +12,8 @@
 #include <map>
 
 #include "common/base/durable_file.h"
+#include "common/publish/prediction_manifest.h"
+#include "common/transfer/folder_pack.h"
 #include "server/rpc/grpc_server.h"
 
 namespace traind {
@@ -193,6 +195,29 @@ TEST_F(FileServiceTest, ModelsOfAnotherJobGoToTheOneThatUsesThem) {
   ASSERT_TRUE(stub_->ListFiles(&context, list, &listed).ok());
   ASSERT_EQ(listed.paths_size(), 1);
   EXPECT_EQ(listed.paths(0), "jobs/over/prediction-2/manifest.json");
+}
+
+TEST_F(FileServiceTest, APredictionThatCameBeforeTraindEndedIsTakenWhenItIsOfferedAgain) {
+  PredictionManifest manifest;
+  manifest.job = "j";
+  manifest.metric = "rmse";
+  manifest.prediction.quality = Quality::kFloor;
+  manifest.prediction.number = 7;
+  Write("made/manifest.json", EncodeManifest(manifest));
+  Write("made/predictions.csv", "row,y\n0,1\n");
+  const std::string made = std::filesystem::canonical(folder_ + "/made").string();
+  const auto pack = FolderPack::Open(made, {"manifest.json", "predictions.csv"}, {}).value();
+  const std::string bytes = pack->Read(0, static_cast<size_t>(pack->bytes())).value();
+  const std::string path = "jobs/j/attempts/3/prediction.pack";
+  Write("state/" + path, bytes);
+  EXPECT_EQ(OffsetOf(Offer(path, bytes)), -1) << "it is there";
+  EXPECT_EQ(ReadFile(folder_ + "/state/jobs/j/current/predictions.csv").value_or("none"),
+            "row,y\n0,1\n");
+  EXPECT_FALSE(There(path));
+  EXPECT_FALSE(There(path + ".part"));
+  // Sent once more, as the answer was lost: what stands, stands.
+  EXPECT_EQ(Put(Offer(path, bytes), 0, bytes), grpc::StatusCode::OK);
+  EXPECT_EQ(ReadStandingPrediction(folder_ + "/state", "j").value().number, 1);
 }
 
 TEST_F(FileServiceTest, AModuleHasTheDigestOfItsName) {

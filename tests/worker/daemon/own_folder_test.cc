@@ -1,4 +1,5 @@
 // A Worker whose state folder is not traind's: what waits for files, and in which order.
+#include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -205,6 +206,7 @@ class FakeRemote final : public RemoteFiles {
     for (const auto& [path, bytes] : files_) {
       if (path.substr(0, path.rfind('/')) == folder) paths.push_back(path);
     }
+    if (gone_.substr(0, gone_.rfind('/')) == folder) paths.push_back(gone_);
     return paths;
   }
   absl::Status Fetch(const RemoteFile& file, const Destination& destination,
@@ -238,6 +240,7 @@ class FakeRemote final : public RemoteFiles {
   std::string shared_dir_ = "/nowhere";
   std::map<std::string, std::string> files_;
   std::string table_;  // of packs
+  std::string gone_;   // is listed, and then no more there
   std::vector<std::string> sent_, kept_;
   int fetched_ = 0;
   int failures_ = 0;
@@ -364,6 +367,29 @@ TEST_F(CarrierTest, AFoldGetsItsImagesAndTheUsersModule) {
   for (const auto& [path, bytes] : remote_->files_) {
     EXPECT_EQ(ReadFile(dir_ + "/" + path).value_or("none"), bytes) << path;
   }
+}
+
+TEST_F(CarrierTest, ModelsOfAnotherJobComeWithoutWhatTheyHaveAnswered) {
+  task_.kind = TaskKind::kServe;
+  task_.spec_json =
+      R"({"serve": {"from": "k", "models": {"models": [{"path": "jobs/k/attempts/4"}]}}})";
+  const std::string spec = R"({\"model\": {\"script\": {\"sha256\": \"12ab\"}}})";
+  remote_->files_ = {
+      {"jobs/k/attempts/4/model.json", absl::StrCat(R"({"model": {"spec": ")", spec, R"("}})")},
+      {"jobs/k/attempts/4/checkpoint-9.json", "manifest"},
+      {"jobs/k/attempts/4/oof.npy", "answers"},
+      {"jobs/k/attempts/4/rank0.log", "log"},
+      {"jobs/k/floor/floor.json", "floor"},
+      {"cache/12ab.pt", "module"}};
+  remote_->gone_ = "jobs/k/attempts/4/checkpoint-8.json";  // that Job still trains
+  carrier_->Bring(task_);
+  const FileCarrier::Result result = Await();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  for (const char* path :
+       {"jobs/k/attempts/4/checkpoint-9.json", "jobs/k/floor/floor.json", "cache/12ab.pt"}) {
+    EXPECT_EQ(ReadFile(dir_ + "/" + path).value_or("none"), remote_->files_[path]) << path;
+  }
+  EXPECT_EQ(remote_->fetched_, 4);
 }
 
 TEST_F(CarrierTest, APrepareSendsDecodedVolumesAndWeights) {
