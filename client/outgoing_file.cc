@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "common/base/status_macros.h"
+#include "common/transfer/zstd_part.h"
 
 namespace traind {
 namespace {
@@ -42,13 +43,17 @@ void Show(const std::string& line, Environment& environment) {
 }
 
 struct Sending {
+  explicit Sending(const OutgoingFile& of) : file(of) {}
+
   const OutgoingFile& file;
   v1::UploadRequest about;  // without a part
+  bool zstd = false;        // parts may be compressed
+  PartPacker packer;
 };
 
 // Sends parts from an offset on, in one call, which may end before the file does. Aborted and
 // errors of the connection: what came is there, and another call goes on behind it.
-absl::Status SendFrom(int64_t offset, const Sending& file, TrainingClient& client,
+absl::Status SendFrom(int64_t offset, Sending& file, TrainingClient& client,
                       Environment& environment) {
   const absl::Duration end = environment.clock.MonotonicNow() + kSends;
   const int64_t size = file.about.size_bytes();
@@ -73,6 +78,7 @@ absl::Status SendFrom(int64_t offset, const Sending& file, TrainingClient& clien
     Show(absl::StrFormat("%s: %s of %s", file.file.shown, Megabytes(next), Megabytes(size)),
          environment);
     next += static_cast<int64_t>(content->size());
+    if (file.zstd) part.set_zstd(file.packer.Pack(*content));
     part.set_content(*std::move(content));
     return true;
   });
@@ -84,7 +90,7 @@ bool MayGoOn(const absl::Status& status) {
 }
 
 // Sends what traind lacks of a file.
-absl::StatusOr<v1::UploadReply> SendRest(v1::UploadReply there, const Sending& file,
+absl::StatusOr<v1::UploadReply> SendRest(v1::UploadReply there, Sending& file,
                                          TrainingClient& client, Environment& environment) {
   int idle = 0;
   while (!there.present()) {
@@ -107,12 +113,13 @@ absl::StatusOr<std::string> SendFile(const OutgoingFile& file, TrainingClient& c
                                      Environment& environment) {
   const absl::Duration begin = environment.clock.MonotonicNow();
   ASSIGN_OR_RETURN(const FileDigest digest, file.digest());
-  Sending sending = {file, {}};
+  Sending sending{file};
   sending.about.set_sha256(digest.sha256);
   sending.about.set_name(NameOf(file.name));
   sending.about.set_size_bytes(digest.bytes);
   sending.about.set_folder(file.folder);
   ASSIGN_OR_RETURN(const v1::UploadReply there, client.Upload(sending.about));
+  sending.zstd = there.zstd();
   ASSIGN_OR_RETURN(const v1::UploadReply whole, SendRest(there, sending, client, environment));
   Show("", environment);
   environment.err << file.shown << ": "

@@ -63,6 +63,12 @@ def third_party():
         targets = {"zlib": ["-lz"]},  # members of NPZ archives
     )
     apt_repository(
+        name = "zstd",
+        header = "zstd.h",
+        package = "libzstd-dev",
+        targets = {"zstd": ["-lzstd"]},  # parts of files on their way
+    )
+    apt_repository(
         name = "jpeg",
         header = "jpeglib.h",
         package = "libjpeg62-turbo-dev",
@@ -121,6 +127,12 @@ def third_party():
         header = "microhttpd.h",
         package = "libmicrohttpd-dev",
         targets = {"microhttpd": ["-lmicrohttpd"]},
+    )
+    apt_repository(
+        name = "curl",
+        header = "x86_64-linux-gnu/curl/curl.h",
+        package = "libcurl4-openssl-dev",
+        targets = {"curl": []},  # headers alone: it is opened when it is needed
     )
     apt_repository(
         name = "nlohmann_json",

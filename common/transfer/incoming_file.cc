@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/transfer/zstd_part.h"
 
 namespace traind {
 namespace {
@@ -102,6 +103,12 @@ void IncomingFile::DiscardIdle(const std::string& path, const std::string& sha25
 absl::StatusOr<FileDigest> IncomingFile::Digest() {
   if (digested_ != offset_) return DigestFile(temporary_);
   return FileDigest{sha256_.Hex(), offset_};
+}
+
+absl::Status IncomingFile::AppendPart(absl::string_view part, bool zstd) {
+  if (!zstd) return Append(part);
+  ASSIGN_OR_RETURN(const std::string bytes, UnpackPart(part));
+  return Append(bytes);
 }
 
 absl::Status IncomingFile::Commit() {

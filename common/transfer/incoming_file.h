@@ -35,6 +35,8 @@ class IncomingFile {
   int64_t offset() const { return offset_; }
   // OutOfRange: more bytes than the whole file has.
   absl::Status Append(absl::string_view bytes);
+  // Likewise, of a part as it came. zstd: it is a frame (zstd_part.h). InvalidArgument: it is none.
+  absl::Status AppendPart(absl::string_view part, bool zstd);
   // Durable when it returns. Unavailable: bytes are missing, what came stays; DataLoss: the digest
   // is another one, what came is removed. REQUIRES: called once, and last.
   absl::Status Commit();

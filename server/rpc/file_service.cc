@@ -26,6 +26,7 @@
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
 #include "common/transfer/state_path.h"
+#include "common/transfer/zstd_part.h"
 #include "common/wire/grpc_status.h"
 
 namespace traind {
@@ -64,8 +65,9 @@ absl::StatusOr<int> OpenToRead(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(path, " is not a file"));
 }
 
-absl::Status SendRest(int fd, grpc::ServerWriter<v1::FilePart>& parts) {
+absl::Status SendRest(int fd, bool zstd, grpc::ServerWriter<v1::FilePart>& parts) {
   v1::FilePart part;
+  PartPacker packer;
   std::string& content = *part.mutable_content();
   while (true) {
     content.resize(kPartBytes);
@@ -74,6 +76,7 @@ absl::Status SendRest(int fd, grpc::ServerWriter<v1::FilePart>& parts) {
     if (got < 0) return ErrnoStatus(errno, "cannot read");
     if (got == 0) return absl::OkStatus();
     content.resize(static_cast<size_t>(got));
+    if (zstd) part.set_zstd(packer.Pack(content));
     if (!parts.Write(part)) return absl::CancelledError("the Worker takes no more");
   }
 }
@@ -178,10 +181,12 @@ absl::StatusOr<std::string> GrpcFileService::PathOf(const v1::GetFileRequest& re
   return InState(request.path());
 }
 
-absl::Status GrpcFileService::SendFolder(const MediaFiles& media, int64_t offset,
+absl::Status GrpcFileService::SendFolder(const MediaFiles& media, const v1::GetFileRequest& request,
                                          grpc::ServerWriter<v1::FilePart>& parts) {
   ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(media.root, media.files, media.names));
   ASSIGN_OR_RETURN(const FileDigest digest, pack->Digest());
+  int64_t offset = request.offset();
+  PartPacker packer;
   v1::FilePart part;
   part.set_size_bytes(digest.bytes);
   part.set_sha256(digest.sha256);
@@ -191,8 +196,10 @@ absl::Status GrpcFileService::SendFolder(const MediaFiles& media, int64_t offset
     part.Clear();
     RETURN_IF_ERROR(CheckOffset(offset, digest));
     if (offset == digest.bytes) return absl::OkStatus();
-    ASSIGN_OR_RETURN(*part.mutable_content(), pack->Read(offset, kPartBytes));
-    offset += static_cast<int64_t>(part.content().size());
+    ASSIGN_OR_RETURN(std::string content, pack->Read(offset, kPartBytes));
+    offset += static_cast<int64_t>(content.size());
+    if (request.zstd()) part.set_zstd(packer.Pack(content));
+    part.set_content(std::move(content));
   }
   return absl::CancelledError("the Worker takes no more");
 }
@@ -201,17 +208,17 @@ absl::Status GrpcFileService::Send(const v1::GetFileRequest& request,
                                    grpc::ServerWriter<v1::FilePart>& parts) const {
   if (request.file_case() != v1::GetFileRequest::kField) {
     ASSIGN_OR_RETURN(const std::string path, PathOf(request));
-    return SendFile(path, request.offset(), parts);
+    return SendFile(path, request, parts);
   }
   ASSIGN_OR_RETURN(const DataFile data, FindData(request.job(), request.field()));
-  if (data.columns.empty()) return SendFile(data.path, request.offset(), parts);
+  if (data.columns.empty()) return SendFile(data.path, request, parts);
   ASSIGN_OR_RETURN(const auto media,
                    ListMediaFiles(data.path, data.columns, data.folders, state_dir_));
-  if (!media) return SendFile(data.path, request.offset(), parts);
-  return SendFolder(*media, request.offset(), parts);
+  if (!media) return SendFile(data.path, request, parts);
+  return SendFolder(*media, request, parts);
 }
 
-absl::Status GrpcFileService::SendFile(const std::string& path, int64_t offset,
+absl::Status GrpcFileService::SendFile(const std::string& path, const v1::GetFileRequest& request,
                                        grpc::ServerWriter<v1::FilePart>& parts) {
   ASSIGN_OR_RETURN(const int fd, OpenToRead(path));
   const absl::Cleanup closer = [fd] { close(fd); };
@@ -221,9 +228,9 @@ absl::Status GrpcFileService::SendFile(const std::string& path, int64_t offset,
   first.set_size_bytes(digest.bytes);
   first.set_sha256(digest.sha256);
   if (!parts.Write(first)) return absl::CancelledError("the Worker takes no more");
-  RETURN_IF_ERROR(CheckOffset(offset, digest));
-  if (lseek(fd, offset, SEEK_SET) < 0) return ErrnoStatus(errno, path);
-  return SendRest(fd, parts);
+  RETURN_IF_ERROR(CheckOffset(request.offset(), digest));
+  if (lseek(fd, request.offset(), SEEK_SET) < 0) return ErrnoStatus(errno, path);
+  return SendRest(fd, request.zstd(), parts);
 }
 
 grpc::Status GrpcFileService::GetFile(grpc::ServerContext*, const v1::GetFileRequest* request,
@@ -255,6 +262,7 @@ absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
   if (absl::IsUnavailable(file.status())) receivers_.EndStalled(request.path());
   RETURN_IF_ERROR(file.status());
   reply.set_offset((*file)->offset());
+  reply.set_zstd(true);
   return absl::OkStatus();
 }
 
@@ -293,7 +301,7 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   absl::Status received;
   do {
     receivers_.NotePart(named.path(), [context] { context->TryCancel(); });
-    received = file->Append(part.content());
+    received = file->AppendPart(part.content(), part.zstd());
   } while (received.ok() && requests.Read(&part));
   // The Job may have ended, and its folder may be gone, meanwhile. Then nobody sends the rest.
   if (absl::Status runs = CheckRuns(named.job()); !runs.ok()) {

@@ -71,9 +71,9 @@ class GrpcFileService final : public v1::FileService::Service {
   absl::StatusOr<DataFile> FindData(const std::string& job, const std::string& field) const;
   absl::Status Send(const v1::GetFileRequest& request,
                     grpc::ServerWriter<v1::FilePart>& parts) const;
-  static absl::Status SendFile(const std::string& path, int64_t offset,
+  static absl::Status SendFile(const std::string& path, const v1::GetFileRequest& request,
                                grpc::ServerWriter<v1::FilePart>& parts);
-  static absl::Status SendFolder(const MediaFiles& media, int64_t offset,
+  static absl::Status SendFolder(const MediaFiles& media, const v1::GetFileRequest& request,
                                  grpc::ServerWriter<v1::FilePart>& parts);
   absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply);
   absl::Status ReceiveFile(grpc::ServerContext* context,

@@ -33,6 +33,11 @@ absl::Status CheckContent(const v1::UploadRequest& request) {
       absl::StrCat("content: more than ", kMostContent, " bytes; send the file in parts"));
 }
 
+absl::Status AppendContent(const v1::UploadRequest& request, IncomingFile& file) {
+  RETURN_IF_ERROR(CheckContent(request));
+  return file.AppendPart(request.content(), request.zstd());
+}
+
 absl::Status Check(const v1::UploadRequest& request) {
   const std::string& name = request.name();
   const auto fits = [](char c) {
@@ -92,6 +97,7 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> TrainingCalls::OpenUpload(
   const std::filesystem::path real =
       std::filesystem::canonical(absl::StrCat(state_dir_, "/", kUploadsDir), no_folder);
   const std::string root = no_folder ? state_dir_ : real.parent_path().string();
+  reply->set_zstd(true);
   reply->set_path(absl::StrCat(root, "/", UploadPath(request.sha256(), request.name())));
   const std::string path = request.folder()
                                ? absl::StrCat(root, "/", UploadPath(request.sha256(), kPackName))
@@ -123,7 +129,7 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> TrainingCalls::OpenUpload(
 absl::Status TrainingCalls::Upload(const v1::UploadRequest& request, v1::UploadReply* reply) {
   ASSIGN_OR_RETURN(auto file, OpenUpload(request, reply));
   if (file == nullptr) return absl::OkStatus();
-  if (request.offset() == file->offset()) RETURN_IF_ERROR(file->Append(request.content()));
+  if (request.offset() == file->offset()) RETURN_IF_ERROR(AppendContent(request, *file));
   reply->set_offset(file->offset());
   if (file->offset() < request.size_bytes()) return absl::OkStatus();
   RETURN_IF_ERROR(FinishUpload(request.folder(), std::move(file), *reply));
@@ -146,8 +152,7 @@ absl::Status TrainingCalls::UploadParts(const UploadSource& source, v1::UploadRe
   const absl::Cleanup forget = [&] { uploads_.Forget(reply->path()); };
   do {
     uploads_.NotePart(reply->path(), source.end);
-    RETURN_IF_ERROR(CheckContent(part));
-    RETURN_IF_ERROR(file->Append(part.content()));
+    RETURN_IF_ERROR(AppendContent(part, *file));
     reply->set_offset(file->offset());
   } while (file->offset() < bytes && source.next(&part));
   if (file->offset() < bytes) return absl::OkStatus();

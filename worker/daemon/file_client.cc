@@ -12,6 +12,7 @@
 
 #include "common/base/status_macros.h"
 #include "common/transfer/incoming_file.h"
+#include "common/transfer/zstd_part.h"
 #include "common/wire/grpc_status.h"
 #include "proto/file_service.grpc.pb.h"
 #include "worker/daemon/coordinator_client.h"
@@ -85,6 +86,7 @@ class FileClient final : public RemoteFiles {
   absl::Status Fetch(const RemoteFile& file, const Destination& destination,
                      TransferStop& stop) override {
     v1::GetFileRequest request;
+    request.set_zstd(true);
     request.set_job(file.job);
     if (file.path.empty()) {
       request.set_field(file.field);
@@ -150,7 +152,9 @@ absl::StatusOr<int64_t> FileClient::Receive(const v1::GetFileRequest& request,
     return (*file)->offset();
   }
   absl::Status taken;
-  while (taken.ok() && parts->Read(&part)) taken = (*file)->Append(part.content());
+  while (taken.ok() && parts->Read(&part)) {
+    taken = (*file)->AppendPart(part.content(), part.zstd());
+  }
   if (!taken.ok()) {
     give_up();
     return taken;
@@ -187,12 +191,14 @@ absl::StatusOr<int64_t> FileClient::Send(const std::string& job, const std::stri
   bool more = parts->Write(part);
   part.clear_file();
   std::string& content = *part.mutable_content();
+  PartPacker packer;
   while (more) {
     content.resize(kPartBytes);
     const ssize_t got = read(fd, content.data(), content.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;  // a read that fails shows as missing bytes
     content.resize(static_cast<size_t>(got));
+    if (there.zstd()) part.set_zstd(packer.Pack(content));
     more = parts->Write(part);
   }
   parts->WritesDone();

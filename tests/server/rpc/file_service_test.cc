@@ -14,6 +14,7 @@
 #include "common/base/durable_file.h"
 #include "common/publish/prediction_manifest.h"
 #include "common/transfer/folder_pack.h"
+#include "common/transfer/zstd_part.h"
 #include "server/rpc/grpc_server.h"
 
 namespace traind {
@@ -74,9 +75,11 @@ class FileServiceTest : public ::testing::Test {
     got_.clear();
     grpc::ClientContext context;
     const auto parts = stub_->GetFile(&context, request);
+    packed_ = 0;
     for (v1::FilePart part; parts->Read(&part);) {
       if (!part.sha256().empty()) sha256_ = part.sha256();
-      got_ += part.content();
+      got_ += part.zstd() ? UnpackPart(part.content()).value() : part.content();
+      packed_ += part.zstd() ? part.content().size() : 0;
     }
     return parts->Finish().error_code();
   }
@@ -132,7 +135,25 @@ class FileServiceTest : public ::testing::Test {
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::FileService::Stub> stub_;
   std::string got_, sha256_;
+  size_t packed_ = 0;  // bytes of what came compressed
 };
+
+TEST_F(FileServiceTest, PartsAreCompressedForThoseWhoSayTheyMay) {
+  std::string rows;
+  for (int row = 0; row < 300000; ++row) absl::StrAppend(&rows, row % 9, ",0.25\n");
+  Write("train.csv", rows);
+  v1::GetFileRequest request;
+  request.set_job("j");
+  request.set_field("data.train");
+  EXPECT_EQ(Get(request), grpc::StatusCode::OK);
+  EXPECT_EQ(packed_, 0u);
+  request.set_zstd(true);
+  request.set_offset(1000);
+  EXPECT_EQ(Get(request), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, rows.substr(1000));
+  EXPECT_GT(packed_, 0u);
+  EXPECT_LT(packed_, rows.size() / 10);
+}
 
 TEST_F(FileServiceTest, AFileThatTheSpecNamesIsSentFromAnyOffset) {
   EXPECT_EQ(GetField("data.train"), grpc::StatusCode::OK);

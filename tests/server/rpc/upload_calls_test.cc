@@ -12,6 +12,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/transfer/zstd_part.h"
 #include "server/rpc/receivers.h"
 #include "tests/server/rpc/rpc_house.h"
 
@@ -34,9 +35,10 @@ class Sender {
     about_.set_offset(offset);
   }
   // The first one names the file.
-  bool Send(const std::string& content) {
+  bool Send(const std::string& content, bool zstd = false) {
     v1::UploadRequest part = std::exchange(about_, {});
     part.set_content(content);
+    part.set_zstd(zstd);
     return writer_->Write(part);
   }
   grpc::Status End() {
@@ -99,6 +101,27 @@ TEST(UploadPartsTest, AFileComesInOneCall) {
   again.Send(text);
   EXPECT_TRUE(again.End().ok());
   EXPECT_TRUE(again.reply().present());
+}
+
+TEST(UploadPartsTest, PartsMayBeCompressed) {
+  RpcHouse house;
+  std::string text;
+  for (int row = 0; row < 1000; ++row) absl::StrAppend(&text, row % 7, ",0.5,abc\n");
+  EXPECT_TRUE(Ask(house, About(text), 0).zstd());
+  PartPacker packer;
+  std::string part = text.substr(0, 5000);
+  ASSERT_TRUE(packer.Pack(part));
+  EXPECT_LT(part.size(), 1000u);
+  Sender sender(house, About(text), 0);
+  ASSERT_TRUE(sender.Send(part, true) && sender.Send(text.substr(5000), false));
+  const grpc::Status status = sender.End();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(ReadFile(sender.reply().path()).value(), text);
+  // What is no frame is no content.
+  const std::string other = "x" + text;
+  Sender wrong(house, About(other), 0);
+  wrong.Send(other, true);
+  EXPECT_EQ(wrong.End().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(UploadPartsTest, WhatCameOfABrokenCallStaysAndAnotherGoesOn) {
