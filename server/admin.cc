@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -20,8 +21,10 @@
 #include "server/access/token_book.h"
 #include "server/access/worker_owners.h"
 #include "server/archive/archive.h"
+#include "server/archive/file_mirror.h"
 #include "server/archive/follower.h"
 #include "server/config.h"
+#include "server/objects/s3_objects.h"
 #include "server/retention/scrub.h"
 #include "server/standalone.h"
 #include "server/store/maintenance.h"
@@ -222,7 +225,8 @@ absl::Status Restore(const std::string& backup, const std::string& state_dir) {
 }
 
 absl::Status RestoreArchive(const std::string& artifacts, const std::string& state_dir) {
-  ASSIGN_OR_RETURN(const Archive archive, Archive::Open(artifacts));
+  ASSIGN_OR_RETURN(const auto objects, OpenObjects(artifacts));
+  ASSIGN_OR_RETURN(const Archive archive, Archive::Open(objects));
   RETURN_IF_ERROR(MakeDirs(state_dir));
   ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(absl::StrCat(state_dir, "/", kLockFile)));
   RETURN_IF_ERROR(CheckNoDatabase(state_dir));
@@ -230,11 +234,15 @@ absl::Status RestoreArchive(const std::string& artifacts, const std::string& sta
   Follower follower(&archive, absl::StrCat(copy, "-following"));
   RETURN_IF_ERROR(follower.CatchUp());
   // As in BackUp, the database comes before the files that it names.
-  for (const char* const folder : {"jobs", "cache", kUploadsDir}) {
-    RETURN_IF_ERROR(CopyFolder(artifacts, state_dir, folder));
+  if (objects->is_folder()) {
+    for (const char* const folder : {"jobs", "cache", kUploadsDir}) {
+      RETURN_IF_ERROR(CopyFolder(artifacts, state_dir, folder));
+    }
+  } else {
+    RETURN_IF_ERROR(FileMirror(objects, state_dir, &SystemClock()).Get(false));
   }
   for (const char* const name : {kTokenFile, kWorkerOwnersFile, kAuditFile, kOlderAuditFile}) {
-    const auto content = ReadFile(absl::StrCat(archive.folder(), "/files/", name));
+    const auto content = objects->Read(Archive::FileKey(name));
     if (absl::IsNotFound(content.status())) continue;
     RETURN_IF_ERROR(content.status());
     RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(state_dir, "/", name), *content));

@@ -26,6 +26,7 @@
 #include "common/base/quota_text.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggest.h"
+#include "server/objects/s3_location.h"
 
 namespace traind {
 namespace {
@@ -231,7 +232,14 @@ ParsedFlags Complete(Config config, const std::string& level,
   auto state = RealPath(config.state_dir);
   if (!state.ok()) return Wrong(absl::StrCat("--state: ", state.status().message()));
   config.state_dir = *std::move(state);
-  if (!config.artifacts.empty()) {
+  if (IsBucket(config.artifacts) || IsBucket(config.restore_from)) {
+    const std::string& bucket = IsBucket(config.artifacts) ? config.artifacts : config.restore_from;
+    const auto location = ParseS3Location(bucket, ProcessEnviron);
+    if (!location.ok()) return Wrong(std::string(location.status().message()));
+  }
+  if (IsBucket(config.artifacts)) {
+    while (absl::EndsWith(config.artifacts, "/")) config.artifacts.pop_back();
+  } else if (!config.artifacts.empty()) {
     if (const absl::Status made = MakeDirs(config.artifacts); !made.ok()) {
       return Wrong(absl::StrCat("--artifacts: ", made.message()));
     }
@@ -242,9 +250,13 @@ ParsedFlags Complete(Config config, const std::string& level,
     return Wrong("--standby waits for an archive: it needs --artifacts");
   }
   if (!config.restore_from.empty()) {
-    auto from = RealPath(config.restore_from);
-    if (!from.ok()) return Wrong(absl::StrCat("--restore ", from.status().message()));
-    config.restore_from = *std::move(from);
+    if (IsBucket(config.restore_from)) {
+      while (absl::EndsWith(config.restore_from, "/")) config.restore_from.pop_back();
+    } else {
+      auto from = RealPath(config.restore_from);
+      if (!from.ok()) return Wrong(absl::StrCat("--restore ", from.status().message()));
+      config.restore_from = *std::move(from);
+    }
     if (config.restore_from == config.artifacts) {
       return Wrong(
           "--restore makes a copy that goes its own way; to go on with the archive itself, give "
@@ -361,8 +373,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
                  "beyond it caches go, then the Jobs that ended first")
       ->capture_default_str();
   app.add_option("--artifacts", config.artifacts,
-                 "folder, best on another machine, that gets the files of Jobs and every change of "
-                 "the database before it is acknowledged; one traind at a time has it");
+                 "folder, best on another machine, or s3://BUCKET/PREFIX, that gets the files of "
+                 "Jobs and every change of the database before it is acknowledged; one traind at a "
+                 "time has it");
   app.add_flag("--standby", config.standby,
                "wait until no other traind has --artifacts, then go on in its place");
   app.add_option_function<std::string>(
@@ -436,6 +449,10 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   config.log_json = log_format == "json";
   return Complete(std::move(config), level, http, quotas, keep,
                   local_users == "any" ? LocalCallers::kAny : LocalCallers::kOwn);
+}
+
+const std::string& Config::files_dir() const {
+  return artifacts.empty() || IsBucket(artifacts) ? state_dir : artifacts;
 }
 
 }  // namespace traind

@@ -53,14 +53,17 @@ struct Config {
   RetentionLimits retention;  // bytes: kNoLimit where disk_share counts
   double disk_share = 0.25;   // of its file system, that the state folder may take
   bool accept_loss = false;   // see SqliteStoreOptions
-  std::string artifacts;      // absolute; empty: no archive
+  std::string artifacts;      // a folder's absolute path, or s3://...; empty: no archive
   bool standby = false;       // waits for the archive; needs artifacts
   absl::Duration takeover_after = absl::Seconds(6);
-  std::string restore_from;  // absolute: the artifacts of which the state folder is made first
+  std::string restore_from;  // the artifacts of which the state folder is made first; as above
   LogLevel log_level = LogLevel::kInfo;
   bool log_json = false;  // an object per line
   std::string log_file;   // empty: stderr
   int64_t log_bytes = kDefaultLogBytes;
+
+  // Where the files of Jobs lie: a bucket has copies of them alone.
+  const std::string& files_dir() const;
 };
 
 struct ParsedFlags {

@@ -80,6 +80,11 @@ absl::Status Coordinator::Load(const Config& config) {
   store.accept_loss = config.accept_loss;
   store.archive = archive_.get();
   store.skip_attempts = tenure_ != nullptr && tenure_->copied();
+  if (tenure_ != nullptr) {
+    store.before_archive = [this](const std::vector<std::string>& jobs) {
+      tenure_->GiveFilesOf(jobs);
+    };
+  }
   ASSIGN_OR_RETURN(store_,
                    SqliteStore::Open(absl::StrCat(config.state_dir, "/", kDatabaseFile), store));
   LoopOptions options;
@@ -106,8 +111,7 @@ absl::Status Coordinator::Load(const Config& config) {
   }
   // Specs may also name files that clients have sent.
   std::vector<std::string> roots = config.data_roots;
-  const bool archived = !config.artifacts.empty();
-  roots.push_back(absl::StrCat(archived ? config.artifacts : config.state_dir, "/", kUploadsDir));
+  roots.push_back(absl::StrCat(config.files_dir(), "/", kUploadsDir));
   intake_ = std::make_unique<Intake>(roots, config.scripts, config.programs, config.program_owners);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
@@ -130,12 +134,13 @@ absl::Status Coordinator::Load(const Config& config) {
     absl::StatusOr<Job> ended = store_->GetJob(id);
     return ended.ok() ? std::make_shared<const Job>(*std::move(ended)) : nullptr;
   };
-  files_ = config.artifacts.empty()
-               ? std::make_unique<GrpcFileService>(config.state_dir, find_job)
-               : std::make_unique<GrpcFileService>(config.artifacts, find_job, config.state_dir);
+  const bool linked = config.files_dir() != config.state_dir;
+  files_ = linked
+               ? std::make_unique<GrpcFileService>(config.files_dir(), find_job, config.state_dir)
+               : std::make_unique<GrpcFileService>(config.state_dir, find_job);
   CollectorOptions retention;
   retention.state_dir = config.state_dir;
-  retention.shared = !config.standalone || !config.artifacts.empty();
+  retention.shared = !config.standalone || linked;
   retention.limits = config.retention;
   retention.log = kWorkerLogFile;
   retention.disk_share = config.disk_share;

@@ -1,61 +1,39 @@
 #include "server/archive/archive.h"
 
-#include <absl/cleanup/cleanup.h>
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 #include <absl/strings/strip.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <absl/time/time.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <filesystem>
 #include <random>
-#include <system_error>
+#include <thread>
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
-#include "common/base/write_all.h"
 
 namespace traind {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr char kEntryMagic[] = "traind-change-1";
 constexpr char kBaseMagic[] = "traind-base-1";
 constexpr char kFolder[] = "store";
+constexpr char kIdKey[] = "store/id";
 constexpr char kNoteSuffix[] = ".note";
 constexpr size_t kBasesKept = 2;
+constexpr int kReadAhead = 15;
 
-// Writes a file that is whole or absent, and never replaces one. AlreadyExists: the path is taken.
-absl::Status WriteOnce(const std::string& path, absl::Span<const absl::string_view> parts) {
-  static std::atomic<uint64_t> counter{0};
-  // Two machines may have processes with one number.
-  static const uint64_t process = std::random_device()();
-  const std::string temporary =
-      absl::StrCat(path, kTemporaryMark, process, "-", counter.fetch_add(1));
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot create ", temporary));
-  const absl::Cleanup remove = [&] {
-    close(fd);
-    unlink(temporary.c_str());
-  };
-  for (const absl::string_view part : parts) RETURN_IF_ERROR(WriteAll(fd, part, path));
-  if (fsync(fd) != 0) return ErrnoStatus(errno, absl::StrCat("cannot sync ", path));
-  if (link(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    // A file server may have made the link and lost its answer.
-    struct stat about = {};
-    const bool linked = fstat(fd, &about) == 0 && about.st_nlink == 2;
-    if (!linked && error == EEXIST) return absl::AlreadyExistsError(absl::StrCat(path, " exists"));
-    if (!linked) return ErrnoStatus(error, absl::StrCat("cannot create ", path));
-  }
-  return SyncDir(path.substr(0, path.rfind('/')));
+constexpr char kLog[] = "store/log/";
+constexpr char kBases[] = "store/bases/";
+
+std::string EntryKey(int64_t number) { return absl::StrFormat("%s%020d", kLog, number); }
+
+std::string BaseKey(int64_t number, const std::string& digest) {
+  return absl::StrFormat("%s%020d-%s", kBases, number, digest.substr(0, 16));
 }
 
 std::string HeaderWithoutDigest(const ArchiveEntry& entry) {
@@ -94,18 +72,18 @@ absl::StatusOr<ArchiveEntry> Decode(absl::string_view bytes, const std::string& 
 }
 
 // A base's name is its entry's number and the beginning of that entry's digest.
-absl::StatusOr<ArchiveBase> ReadNote(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+absl::StatusOr<ArchiveBase> ReadNote(const ObjectStore& objects, const std::string& key) {
+  ASSIGN_OR_RETURN(const std::string text, objects.Read(key));
   const std::vector<absl::string_view> words =
       absl::StrSplit(absl::StripTrailingAsciiWhitespace(text), ' ');
   ArchiveBase base;
   if (words.size() != 5 || words[0] != kBaseMagic || !absl::SimpleAtoi(words[1], &base.number) ||
       !absl::SimpleAtoi(words[3], &base.bytes)) {
-    return absl::DataLossError(absl::StrCat(path, " is damaged"));
+    return absl::DataLossError(absl::StrCat(objects.NameOf(key), " is damaged"));
   }
   base.digest = std::string(words[2]);
   base.sha256 = std::string(words[4]);
-  base.path = std::string(absl::StripSuffix(path, kNoteSuffix));
+  base.key = std::string(absl::StripSuffix(key, kNoteSuffix));
   return base;
 }
 
@@ -124,57 +102,79 @@ EncodedEntry Encode(const ArchiveEntry& entry) {
   return encoded;
 }
 
-absl::StatusOr<Archive> Archive::Create(const std::string& artifacts) {
-  const std::string folder = absl::StrCat(artifacts, "/", kFolder);
-  RETURN_IF_ERROR(MakeDirs(absl::StrCat(folder, "/log")));
-  RETURN_IF_ERROR(MakeDirs(absl::StrCat(folder, "/bases")));
+absl::StatusOr<Archive> Archive::Create(Objects objects) {
   const std::string id = absl::StrCat(RandomName(), "\n");
-  const absl::Status made = WriteOnce(absl::StrCat(folder, "/id"), {absl::string_view(id)});
+  const absl::Status made = objects->WriteOnce(kIdKey, {absl::string_view(id)});
   if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  return Open(artifacts);
+  return Open(std::move(objects));
 }
 
-absl::StatusOr<Archive> Archive::Open(const std::string& artifacts) {
-  const std::string folder = absl::StrCat(artifacts, "/", kFolder);
-  const auto id = ReadFile(absl::StrCat(folder, "/id"));
+absl::StatusOr<Archive> Archive::Open(Objects objects) {
+  const auto id = objects->Read(kIdKey);
   if (absl::IsNotFound(id.status())) {
-    return absl::NotFoundError(absl::StrCat(artifacts, " has no archive of a traind's store"));
+    return absl::NotFoundError(
+        absl::StrCat(objects->NameOf(kFolder), ": there is no archive of a traind's store"));
   }
   RETURN_IF_ERROR(id.status());
-  return Archive(folder, std::string(absl::StripTrailingAsciiWhitespace(*id)));
+  return Archive(std::move(objects), std::string(absl::StripTrailingAsciiWhitespace(*id)));
 }
 
-std::string Archive::EntryPath(int64_t number) const {
-  return absl::StrFormat("%s/log/%020d", folder_, number);
+std::string Archive::name() const { return objects_->NameOf(kFolder); }
+
+std::string Archive::FileKey(const std::string& name) {
+  return absl::StrCat(kFolder, "/files/", name);
 }
 
-std::string Archive::BasePath(int64_t number, const std::string& digest) const {
-  return absl::StrFormat("%s/bases/%020d-%s", folder_, number, digest.substr(0, 16));
-}
+std::string Archive::LeaseKey(int64_t epoch) { return absl::StrCat(kFolder, "/lease-", epoch); }
 
 absl::StatusOr<std::optional<ArchiveEntry>> Archive::Read(int64_t number,
                                                           std::string* digest) const {
-  const std::string path = EntryPath(number);
-  const auto bytes = ReadFile(path);
+  const std::string key = EntryKey(number);
+  const auto bytes = objects_->Read(key);
   if (absl::IsNotFound(bytes.status())) return std::optional<ArchiveEntry>();
   RETURN_IF_ERROR(bytes.status());
-  ASSIGN_OR_RETURN(ArchiveEntry entry, Decode(*bytes, path, digest));
-  if (entry.number != number) return absl::DataLossError(absl::StrCat(path, " is another entry"));
+  const std::string name = objects_->NameOf(key);
+  ASSIGN_OR_RETURN(ArchiveEntry entry, Decode(*bytes, name, digest));
+  if (entry.number != number) return absl::DataLossError(absl::StrCat(name, " is another entry"));
   return std::optional<ArchiveEntry>(std::move(entry));
 }
 
+absl::StatusOr<std::vector<StoredEntry>> Archive::ReadSome(int64_t number) const {
+  StoredEntry first;
+  ASSIGN_OR_RETURN(auto entry, Read(number, &first.digest));
+  std::vector<StoredEntry> some;
+  if (!entry) return some;
+  first.entry = *std::move(entry);
+  some.push_back(std::move(first));
+  if (objects_->is_folder()) return some;
+  std::vector<StoredEntry> ahead(kReadAhead);
+  std::vector<char> there(kReadAhead, 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kReadAhead; ++i) {
+    threads.emplace_back([&, i] {
+      const auto slot = static_cast<size_t>(i);
+      auto next = Read(number + 1 + i, &ahead[slot].digest);
+      if (!next.ok() || !next->has_value()) return;
+      ahead[slot].entry = **std::move(next);
+      there[slot] = 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < ahead.size() && there[i] != 0; ++i) some.push_back(std::move(ahead[i]));
+  return some;
+}
+
 absl::Status Archive::Add(const ArchiveEntry& entry, const EncodedEntry& encoded) const {
-  return WriteOnce(EntryPath(entry.number),
-                   {absl::string_view(encoded.header), absl::string_view(entry.change.pages)});
+  return objects_->WriteOnce(EntryKey(entry.number), {absl::string_view(encoded.header),
+                                                      absl::string_view(entry.change.pages)});
 }
 
 absl::StatusOr<std::vector<ArchiveBase>> Archive::Bases() const {
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> listed, objects_->List(kBases));
   std::vector<ArchiveBase> bases;
-  std::error_code error;
-  for (fs::directory_iterator it(absl::StrCat(folder_, "/bases"), error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().extension() != kNoteSuffix) continue;
-    auto base = ReadNote(it->path().string());
+  for (const ObjectInfo& object : listed) {
+    if (!absl::EndsWith(object.key, kNoteSuffix)) continue;
+    auto base = ReadNote(*objects_, object.key);
     if (!base.ok()) continue;
     std::string digest;
     const auto entry = Read(base->number, &digest);
@@ -183,7 +183,6 @@ absl::StatusOr<std::vector<ArchiveBase>> Archive::Bases() const {
     base->epoch = (*entry)->epoch;
     bases.push_back(*std::move(base));
   }
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot read ", folder_, "/bases"));
   std::sort(bases.begin(), bases.end(),
             [](const ArchiveBase& a, const ArchiveBase& b) { return a.number > b.number; });
   return bases;
@@ -191,39 +190,28 @@ absl::StatusOr<std::vector<ArchiveBase>> Archive::Bases() const {
 
 absl::Status Archive::AddBase(int fd, int64_t number, const std::string& digest,
                               const std::atomic<bool>& stop) const {
-  const std::string path = BasePath(number, digest);
-  ASSIGN_OR_RETURN(const auto writer, DurableWriter::Create(path));
-  std::string block(1 << 20, '\0');
-  for (off_t at = 0;;) {
-    if (stop) return absl::CancelledError("traind ends");
-    const ssize_t got = pread(fd, block.data(), block.size(), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "cannot read the database");
-    if (got == 0) break;
-    RETURN_IF_ERROR(writer->Append(absl::string_view(block.data(), static_cast<size_t>(got))));
-    at += got;
-  }
-  ASSIGN_OR_RETURN(const FileDigest file, writer->Commit());
-  return WriteFileDurably(
-      absl::StrCat(path, kNoteSuffix),
+  const std::string key = BaseKey(number, digest);
+  ASSIGN_OR_RETURN(const FileDigest file, DigestFile(absl::StrCat("/proc/self/fd/", fd)));
+  RETURN_IF_ERROR(objects_->WriteFile(key, {fd, absl::UnixEpoch()}, stop));
+  return objects_->Write(
+      absl::StrCat(key, kNoteSuffix),
       absl::StrCat(kBaseMagic, " ", number, " ", digest, " ", file.bytes, " ", file.sha256, "\n"));
 }
 
 void Archive::RemoveBase(int64_t number, const std::string& digest) const {
-  const std::string path = BasePath(number, digest);
-  unlink(absl::StrCat(path, kNoteSuffix).c_str());
-  unlink(path.c_str());
+  const std::string key = BaseKey(number, digest);
+  objects_->Remove(absl::StrCat(key, kNoteSuffix)).IgnoreError();
+  objects_->Remove(key).IgnoreError();
 }
 
 absl::Status Archive::RemoveOld() const {
   ASSIGN_OR_RETURN(const std::vector<ArchiveBase> bases, Bases());
   if (bases.size() < kBasesKept) return absl::OkStatus();
   for (size_t i = kBasesKept; i < bases.size(); ++i) RemoveBase(bases[i].number, bases[i].digest);
-  const std::string first = EntryPath(bases[kBasesKept - 1].number);
-  std::error_code error;
-  for (fs::directory_iterator it(absl::StrCat(folder_, "/log"), error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().string() < first) unlink(it->path().c_str());
+  const std::string first = EntryKey(bases[kBasesKept - 1].number);
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> entries, objects_->List(kLog));
+  for (const ObjectInfo& entry : entries) {
+    if (entry.key < first) objects_->Remove(entry.key).IgnoreError();
   }
   return absl::OkStatus();
 }
@@ -237,14 +225,29 @@ absl::StatusOr<ArchivePosition> Archive::FindEnd() const {
   return FindEnd(ArchivePosition());
 }
 
+// Followers check that the entries follow each other.
+absl::StatusOr<ArchivePosition> Archive::FindListedEnd(ArchivePosition from) const {
+  ASSIGN_OR_RETURN(const std::vector<ObjectInfo> listed, objects_->List(kLog));
+  int64_t last = from.number;
+  for (const ObjectInfo& object : listed) {
+    if (object.key == EntryKey(last + 1)) ++last;
+  }
+  if (last == from.number) return from;
+  std::string digest;
+  ASSIGN_OR_RETURN(const auto entry, Read(last, &digest));
+  if (!entry) return absl::UnavailableError(absl::StrCat(name(), ": an entry vanished"));
+  return ArchivePosition{last, (*entry).epoch, digest};
+}
+
 absl::StatusOr<ArchivePosition> Archive::FindEnd(ArchivePosition from) const {
+  if (!objects_->is_folder()) return FindListedEnd(std::move(from));
   while (true) {
     std::string digest;
     ASSIGN_OR_RETURN(const auto entry, Read(from.number + 1, &digest));
     if (!entry) return from;
     if (entry->before != from.digest) {
-      return absl::DataLossError(
-          absl::StrCat(EntryPath(from.number + 1), " does not follow the entry before it"));
+      return absl::DataLossError(absl::StrCat(objects_->NameOf(EntryKey(from.number + 1)),
+                                              " does not follow the entry before it"));
     }
     from = {entry->number, entry->epoch, digest};
   }

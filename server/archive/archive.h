@@ -1,5 +1,6 @@
-// The archive of a store: every change of its database, and whole copies now and then, as files in
-// a folder that another machine reads, too. docs/FORMATS.md, "The archive", describes the bytes.
+// The archive of a store: every change of its database, and whole copies now and then, as objects
+// that another machine reads, too: files of a folder, or of a bucket. Their bytes:
+// docs/FORMATS.md, "The archive".
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,9 +9,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "server/objects/object_store.h"
 
 namespace traind {
 
@@ -54,9 +58,15 @@ struct ArchiveBase {
   int64_t number = 0;
   int64_t epoch = 0;
   std::string digest;  // of that entry
-  std::string path;
+  std::string key;
   int64_t bytes = 0;
   std::string sha256;
+};
+
+// An entry as it stands in the log, with the digest by which the next one names it.
+struct StoredEntry {
+  ArchiveEntry entry;
+  std::string digest;
 };
 
 // The bytes of an entry, and the digest by which the next one names it.
@@ -66,21 +76,33 @@ struct EncodedEntry {
 };
 EncodedEntry Encode(const ArchiveEntry& entry);
 
-// The files of an archive.
-// Threads: safe; each call stands for itself. Errors: those of the system, with the path.
+// The objects of an archive.
+// Threads: safe; each call stands for itself. Errors: those of the store (object_store.h).
 class Archive {
  public:
-  // artifacts: the folder of --artifacts. Makes the folders of the archive.
-  static absl::StatusOr<Archive> Create(const std::string& artifacts);
+  using Objects = std::shared_ptr<const ObjectStore>;
+
+  // objects: those of --artifacts. Begins an archive where there is none.
+  static absl::StatusOr<Archive> Create(Objects objects);
   // NotFound: there is no archive.
-  static absl::StatusOr<Archive> Open(const std::string& artifacts);
+  static absl::StatusOr<Archive> Open(Objects objects);
 
   // A random name that the archive got when it was made.
   const std::string& id() const { return id_; }
-  const std::string& folder() const { return folder_; }
+  // For people.
+  std::string name() const;
+  const ObjectStore& objects() const { return *objects_; }
+  // Of a file of the state folder that goes with the archive.
+  static std::string FileKey(const std::string& name);
+  // Of the lease of an epoch.
+  static std::string LeaseKey(int64_t epoch);
 
   // nullopt: there is no such entry (yet). DataLoss: it is damaged.
   absl::StatusOr<std::optional<ArchiveEntry>> Read(int64_t number, std::string* digest) const;
+  // Returns the entries from that number on, or some of them: none if the first is not there (yet).
+  // Of a bucket several are read at once, so that a reader is faster than who adds. Errors: of the
+  // first.
+  absl::StatusOr<std::vector<StoredEntry>> ReadSome(int64_t number) const;
   // Adds an entry durably. AlreadyExists: somebody else has written that number.
   absl::Status Add(const ArchiveEntry& entry, const EncodedEntry& encoded) const;
 
@@ -96,15 +118,15 @@ class Archive {
 
   // Returns the last position: of the newest base and the entries that follow it.
   absl::StatusOr<ArchivePosition> FindEnd() const;
-  // Goes on from a position.
+  // Goes on from a position. Of a bucket only the last entry is read.
   absl::StatusOr<ArchivePosition> FindEnd(ArchivePosition from) const;
 
  private:
-  Archive(std::string folder, std::string id) : folder_(std::move(folder)), id_(std::move(id)) {}
-  std::string EntryPath(int64_t number) const;
-  std::string BasePath(int64_t number, const std::string& digest) const;
+  absl::StatusOr<ArchivePosition> FindListedEnd(ArchivePosition from) const;
+  Archive(Objects objects, std::string id) : objects_(std::move(objects)), id_(std::move(id)) {}
 
-  std::string folder_, id_;
+  Objects objects_;
+  std::string id_;
 };
 
 }  // namespace traind

@@ -53,7 +53,7 @@ absl::Status ArchiveWriter::TryToAdd(ChangedPages change) {
   const absl::Status added = archive_.Add(entry, encoded);
   if (absl::IsAlreadyExists(added)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "another traind has taken over the archive ", archive_.folder(), " after change ",
+        "another traind has taken over the archive ", archive_.name(), " after change ",
         end_.number, "; what was not acknowledged by then is not stored"));
   }
   RETURN_IF_ERROR(added);

@@ -1,10 +1,10 @@
 #include "server/archive/follower.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <absl/strings/str_cat.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -64,23 +64,11 @@ absl::Status Follower::Begin() {
 }
 
 absl::Status Follower::Load(const ArchiveBase& base) {
-  ASSIGN_OR_RETURN(const FileDigest file, DigestFile(base.path));
-  if (file.sha256 != base.sha256 || file.bytes != base.bytes) {
-    return absl::DataLossError(absl::StrCat(base.path, " is damaged"));
-  }
-  const int from = open(base.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (from < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", base.path));
-  const absl::Cleanup closer = [from] { close(from); };
-  if (ftruncate(fd_, 0) != 0) return ErrnoStatus(errno, absl::StrCat("cannot write ", path_));
-  std::string block(1 << 20, '\0');
-  for (int64_t at = 0;;) {
-    const ssize_t got = pread(from, block.data(), block.size(), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, absl::StrCat("cannot read ", base.path));
-    if (got == 0) return absl::OkStatus();
-    RETURN_IF_ERROR(WriteAt(fd_, {block.data(), static_cast<size_t>(got)}, at, path_));
-    at += got;
-  }
+  const std::atomic<bool> never{false};
+  RETURN_IF_ERROR(archive_->objects().ReadTo(base.key, fd_, never).status());
+  ASSIGN_OR_RETURN(const FileDigest file, DigestFile(path_));
+  if (file.sha256 == base.sha256 && file.bytes == base.bytes) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(archive_->objects().NameOf(base.key), " is damaged"));
 }
 
 absl::Status Follower::Apply(const ArchiveEntry& entry) {
@@ -110,39 +98,50 @@ absl::Status Follower::CatchUp() {
   return absl::OkStatus();
 }
 
+// The end, unless whoever has the archive has removed entries that were not read yet.
+absl::StatusOr<bool> Follower::IsAtTheEnd() {
+  ASSIGN_OR_RETURN(const std::vector<ArchiveBase> bases, archive_->Bases());
+  if (bases.empty() || bases.front().number <= at_.number) return true;
+  std::string digest;
+  ASSIGN_OR_RETURN(const auto still, archive_->Read(at_.number + 1, &digest));
+  if (still) return false;
+  const ArchivePosition before = at_;
+  RETURN_IF_ERROR(Begin());
+  if (at_.number > before.number) return false;
+  return absl::DataLossError(absl::StrCat("the archive ", archive_->name(), " has no change ",
+                                          before.number + 1, ", but later ones"));
+}
+
+absl::Status Follower::Follow(const StoredEntry& stored) {
+  const ArchiveEntry& entry = stored.entry;
+  if (entry.before != at_.digest || entry.epoch < at_.epoch) {
+    return absl::DataLossError(absl::StrCat("change ", entry.number, " of the archive ",
+                                            archive_->name(), " does not follow ", at_.number));
+  }
+  if (!entry.has_base) {
+    RETURN_IF_ERROR(Apply(entry));
+    at_ = {entry.number, entry.epoch, stored.digest};
+    return absl::OkStatus();
+  }
+  // It was written before its entry, so it is there.
+  RETURN_IF_ERROR(Begin());
+  if (at_.number >= entry.number) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the archive ", archive_->name(),
+                                          " lacks the copy that belongs to change ", entry.number));
+}
+
 absl::Status Follower::ReadToTheEnd() {
   if (!begun_) RETURN_IF_ERROR(Begin());
   while (true) {
-    std::string digest;
-    ASSIGN_OR_RETURN(const auto entry, archive_->Read(at_.number + 1, &digest));
-    if (!entry) {
-      // The end, unless whoever has the archive has removed entries that were not read yet.
-      ASSIGN_OR_RETURN(const std::vector<ArchiveBase> bases, archive_->Bases());
-      if (bases.empty() || bases.front().number <= at_.number) return absl::OkStatus();
-      ASSIGN_OR_RETURN(const auto still, archive_->Read(at_.number + 1, &digest));
-      if (still) continue;
-      const ArchivePosition before = at_;
-      RETURN_IF_ERROR(Begin());
-      if (at_.number > before.number) continue;
-      return absl::DataLossError(absl::StrCat("the archive ", archive_->folder(), " has no change ",
-                                              before.number + 1, ", but later ones"));
+    ASSIGN_OR_RETURN(const std::vector<StoredEntry> some, archive_->ReadSome(at_.number + 1));
+    if (some.empty()) {
+      ASSIGN_OR_RETURN(const bool end, IsAtTheEnd());
+      if (end) return absl::OkStatus();
     }
-    if (entry->before != at_.digest || entry->epoch < at_.epoch) {
-      return absl::DataLossError(absl::StrCat("change ", entry->number, " of the archive ",
-                                              archive_->folder(), " does not follow ", at_.number));
+    for (const StoredEntry& stored : some) {
+      // A copy may have brought the file further.
+      if (stored.entry.number == at_.number + 1) RETURN_IF_ERROR(Follow(stored));
     }
-    if (entry->has_base) {
-      // It was written before its entry, so it is there.
-      RETURN_IF_ERROR(Begin());
-      if (at_.number < entry->number) {
-        return absl::DataLossError(absl::StrCat("the archive ", archive_->folder(),
-                                                " lacks the copy that belongs to change ",
-                                                entry->number));
-      }
-      continue;
-    }
-    RETURN_IF_ERROR(Apply(*entry));
-    at_ = {entry->number, entry->epoch, digest};
   }
 }
 

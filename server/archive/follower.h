@@ -33,6 +33,8 @@ class Follower {
   absl::Status Begin();
   absl::Status Load(const ArchiveBase& base);
   absl::Status Apply(const ArchiveEntry& entry);
+  absl::Status Follow(const StoredEntry& stored);
+  absl::StatusOr<bool> IsAtTheEnd();
   absl::Status ReadToTheEnd();
 
   const Archive* const archive_;

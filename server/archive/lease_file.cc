@@ -1,17 +1,14 @@
 #include "server/archive/lease_file.h"
 
-#include <absl/cleanup/cleanup.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <vector>
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "server/archive/archive.h"
 
 namespace traind {
 namespace {
@@ -20,10 +17,6 @@ constexpr char kMagic[] = "traind-lease-1";
 constexpr size_t kBytes = 512;
 // So many epochs back files are looked for; a process that was killed may have left some.
 constexpr int64_t kLeftBehind = 8;
-
-std::string PathOf(const std::string& folder, int64_t epoch) {
-  return absl::StrCat(folder, "/lease-", epoch);
-}
 
 std::string ToText(const LeaseNote& note) {
   std::string text =
@@ -37,24 +30,12 @@ std::string ToText(const LeaseNote& note) {
 
 }  // namespace
 
-absl::Status WriteLease(const std::string& archive_folder, const LeaseNote& note) {
-  const std::string path = PathOf(archive_folder, note.epoch);
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open ", path));
-  const absl::Cleanup closer = [fd] { close(fd); };
-  const std::string text = ToText(note);
-  const ssize_t wrote = pwrite(fd, text.data(), text.size(), 0);
-  if (wrote != static_cast<ssize_t>(text.size())) {
-    return ErrnoStatus(wrote < 0 ? errno : EIO, absl::StrCat("cannot write ", path));
-  }
-  // Where the folder is that of a file server, this sends it there.
-  if (fdatasync(fd) != 0) return ErrnoStatus(errno, absl::StrCat("cannot sync ", path));
-  return absl::OkStatus();
+absl::Status WriteLease(const ObjectStore& objects, const LeaseNote& note) {
+  return objects.WriteOften(Archive::LeaseKey(note.epoch), ToText(note));
 }
 
-absl::StatusOr<std::optional<LeaseNote>> ReadLease(const std::string& archive_folder,
-                                                   int64_t epoch) {
-  const auto text = ReadFile(PathOf(archive_folder, epoch));
+absl::StatusOr<std::optional<LeaseNote>> ReadLease(const ObjectStore& objects, int64_t epoch) {
+  const auto text = objects.Read(Archive::LeaseKey(epoch));
   if (absl::IsNotFound(text.status())) return std::optional<LeaseNote>();
   RETURN_IF_ERROR(text.status());
   const std::vector<std::string> words = absl::StrSplit(*text, absl::ByAnyChar(" \n"));
@@ -72,9 +53,9 @@ absl::StatusOr<std::optional<LeaseNote>> ReadLease(const std::string& archive_fo
   return std::optional<LeaseNote>(std::move(note));
 }
 
-void RemoveLeasesBefore(const std::string& archive_folder, int64_t epoch) {
+void RemoveLeasesBefore(const ObjectStore& objects, int64_t epoch) {
   for (int64_t old = epoch - 1; old > 0 && old >= epoch - kLeftBehind; --old) {
-    unlink(PathOf(archive_folder, old).c_str());
+    objects.Remove(Archive::LeaseKey(old)).IgnoreError();
   }
 }
 

@@ -24,6 +24,7 @@
 #include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "server/archive/lease_file.h"
+#include "server/objects/s3_objects.h"
 
 namespace traind {
 namespace {
@@ -31,13 +32,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[] = "traind-archived-1";
-constexpr absl::Duration kLookEvery = absl::Milliseconds(200);
 constexpr absl::Duration kAfterAnError = absl::Seconds(1);
 constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 // Of a log, between two renewals of the lease, which must not wait for it.
 constexpr int64_t kMostLogBytes = 1 << 20;
 
-std::string FilesFolder(const Archive& archive) { return absl::StrCat(archive.folder(), "/files"); }
 std::string Database(const std::string& dir) { return absl::StrCat(dir, "/", kDatabaseFile); }
 std::string MarkerPath(const std::string& dir) { return absl::StrCat(Database(dir), "-archived"); }
 
@@ -72,12 +71,20 @@ absl::Status LinkFolders(const std::string& state_dir, const std::string& artifa
 }
 
 absl::StatusOr<std::unique_ptr<Tenure>> Tenure::Begin(TenureOptions options, const Clock* clock) {
-  ASSIGN_OR_RETURN(Archive archive, Archive::Create(options.artifacts));
+  ASSIGN_OR_RETURN(const auto objects, OpenObjects(options.artifacts));
+  ASSIGN_OR_RETURN(Archive archive, Archive::Create(objects));
   std::unique_ptr<Tenure> tenure(new Tenure(std::move(options), clock, std::move(archive)));
   RETURN_IF_ERROR(tenure->ReadMarker());
-  RETURN_IF_ERROR(LinkFolders(tenure->options_.state_dir, tenure->options_.artifacts));
+  const std::string& state_dir = tenure->options_.state_dir;
+  if (objects->is_folder()) {
+    RETURN_IF_ERROR(LinkFolders(state_dir, tenure->options_.artifacts));
+  } else {
+    tenure->mirror_ = std::make_unique<FileMirror>(objects, state_dir, clock);
+    if (tenure->options_.standby) tenure->mirror_->Follow();
+  }
   RETURN_IF_ERROR(tenure->Wait());
   tenure->renews_ = std::thread([raw = tenure.get()] { raw->Run(); });
+  if (tenure->mirror_ != nullptr) RETURN_IF_ERROR(tenure->mirror_->TakeOver(!tenure->copied_));
   return tenure;
 }
 
@@ -147,7 +154,7 @@ absl::Status Tenure::Wait() {
     if (ours.ok() && *ours) return absl::OkStatus();
     if (!ours.ok()) TRAIND_LOG(WARNING) << "the archive cannot be read: " << ours.status();
     if (options_.stop()) return absl::CancelledError("told to stop");
-    absl::SleepFor(ours.ok() ? kLookEvery : kAfterAnError);
+    absl::SleepFor(ours.ok() ? archive_.objects().look_every() : kAfterAnError);
   }
 }
 
@@ -169,7 +176,7 @@ absl::StatusOr<bool> Tenure::Look() {
     RETURN_IF_ERROR(follower_->CatchUp());
     end_ = follower_->at();
   }
-  ASSIGN_OR_RETURN(const auto lease, ReadLease(archive_.folder(), end_.epoch));
+  ASSIGN_OR_RETURN(const auto lease, ReadLease(archive_.objects(), end_.epoch));
   const absl::Duration now = clock_->MonotonicNow();
   watch_->Saw(end_.epoch, lease, now);
   if (watch_->MayTakeOver(now)) {
@@ -215,14 +222,14 @@ absl::Status Tenure::Claim(ArchivePosition end) {
     return added;
   }
   begun_ = {entry.number, entry.epoch, encoded.digest};
-  RETURN_IF_ERROR(WriteLease(archive_.folder(), Note()));
+  RETURN_IF_ERROR(WriteLease(archive_.objects(), Note()));
   {
     absl::MutexLock lock(&mutex_);
     lease_ = std::make_unique<LeaseTenure>(options_.times, begun);
   }
   if (follower_ != nullptr) RETURN_IF_ERROR(ReplaceDatabase());
   RETURN_IF_ERROR(WriteMarker());
-  RemoveLeasesBefore(archive_.folder(), begun_.epoch);
+  RemoveLeasesBefore(archive_.objects(), begun_.epoch);
   TRAIND_LOG(INFO) << "epoch " << begun_.epoch << " of the archive " << options_.artifacts
                    << " begins after change " << end.number
                    << (copied_ ? ", with the database from there" : "");
@@ -249,7 +256,7 @@ absl::Status Tenure::ReplaceDatabase() {
 
 absl::Status Tenure::TakeFiles() const {
   for (const std::string& name : options_.files) {
-    const auto content = ReadFile(absl::StrCat(FilesFolder(archive_), "/", name));
+    const auto content = archive_.objects().Read(Archive::FileKey(name));
     if (absl::IsNotFound(content.status())) continue;
     RETURN_IF_ERROR(content.status());
     RETURN_IF_ERROR(WriteFileDurably(absl::StrCat(options_.state_dir, "/", name), *content));
@@ -261,7 +268,7 @@ absl::Status Tenure::TakeFiles() const {
 absl::Status Tenure::TakeLogs() const {
   for (const LogNames& names : options_.logs) {
     for (const std::string& name : {names.older, names.name}) {
-      const auto content = ReadFile(absl::StrCat(FilesFolder(archive_), "/", name));
+      const auto content = archive_.objects().Read(Archive::FileKey(name));
       if (absl::IsNotFound(content.status())) continue;
       RETURN_IF_ERROR(content.status());
       const std::string path = absl::StrCat(options_.state_dir, "/", name);
@@ -275,17 +282,33 @@ absl::Status Tenure::TakeLogs() const {
   return absl::OkStatus();
 }
 
-void Tenure::GiveLogs(int64_t most_bytes) {
+absl::Status Tenure::TryToGiveLogs(int64_t most_bytes) {
+  if (mirror_ != nullptr) {
+    if (log_objects_.empty()) {
+      for (const LogNames& names : options_.logs) {
+        log_objects_.push_back(
+            std::make_unique<LogObject>(&archive_.objects(), options_.state_dir, names));
+      }
+    }
+    const bool all = most_bytes == std::numeric_limits<int64_t>::max();
+    for (const auto& log : log_objects_) {
+      RETURN_IF_ERROR(log->CatchUp(clock_->MonotonicNow(), all));
+    }
+    return absl::OkStatus();
+  }
+  const std::string folder(absl::StripSuffix(archive_.objects().NameOf(Archive::FileKey("")), "/"));
+  RETURN_IF_ERROR(MakeDirs(folder));
   if (log_copies_.empty()) {
     for (const LogNames& names : options_.logs) {
-      log_copies_.push_back(
-          std::make_unique<LogCopy>(options_.state_dir, FilesFolder(archive_), names));
+      log_copies_.push_back(std::make_unique<LogCopy>(options_.state_dir, folder, names));
     }
   }
-  absl::Status given = MakeDirs(FilesFolder(archive_));
-  for (const auto& copy : log_copies_) {
-    if (given.ok()) given = copy->CatchUp(most_bytes);
-  }
+  for (const auto& copy : log_copies_) RETURN_IF_ERROR(copy->CatchUp(most_bytes));
+  return absl::OkStatus();
+}
+
+void Tenure::GiveLogs(int64_t most_bytes) {
+  const absl::Status given = TryToGiveLogs(most_bytes);
   if (!given.ok() && !logs_fail_) TRAIND_LOG(WARNING) << "a standby gets no new log: " << given;
   logs_fail_ = !given.ok();
 }
@@ -300,10 +323,7 @@ void Tenure::GiveFiles() {
     if (stamp == given_[i]) continue;
     const auto content = ReadFile(absl::StrCat(options_.state_dir, "/", name));
     if (!content.ok()) continue;
-    absl::Status given = MakeDirs(FilesFolder(archive_));
-    if (given.ok()) {
-      given = WriteFileDurably(absl::StrCat(FilesFolder(archive_), "/", name), *content);
-    }
+    const absl::Status given = archive_.objects().Write(Archive::FileKey(name), *content);
     if (!given.ok()) {
       TRAIND_LOG(WARNING) << "a standby does not get the new " << name << ": " << given;
       continue;
@@ -345,7 +365,7 @@ void Tenure::Run() {
       }
     }
     ++beat_;
-    const absl::Status written = WriteLease(archive_.folder(), Note());
+    const absl::Status written = WriteLease(archive_.objects(), Note());
     if (written.ok()) {
       {
         absl::MutexLock lock(&mutex_);
@@ -370,6 +390,12 @@ absl::Status Tenure::Check() const {
 }
 
 void Tenure::Release() {
+  // While the lease is still renewed: that may take a while.
+  if (mirror_ != nullptr) {
+    if (const absl::Status given = mirror_->Finish(); !given.ok()) {
+      TRAIND_LOG(WARNING) << "the bucket lacks files of this state folder: " << given;
+    }
+  }
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
@@ -381,7 +407,7 @@ void Tenure::Release() {
   LeaseNote note = Note();
   ++note.beat;
   note.released = true;
-  if (const absl::Status written = WriteLease(archive_.folder(), note); !written.ok()) {
+  if (const absl::Status written = WriteLease(archive_.objects(), note); !written.ok()) {
     TRAIND_LOG(WARNING) << "another traind takes over later than it could: " << written;
   }
 }

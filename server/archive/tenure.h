@@ -17,14 +17,16 @@
 #include "common/base/clock.h"
 #include "common/base/timed_wait.h"
 #include "server/archive/archive.h"
+#include "server/archive/file_mirror.h"
 #include "server/archive/follower.h"
 #include "server/archive/lease_core.h"
 #include "server/archive/log_copy.h"
+#include "server/archive/log_object.h"
 
 namespace traind {
 
 struct TenureOptions {
-  std::string artifacts;  // absolute
+  std::string artifacts;  // a folder's absolute path, or s3://BUCKET/PREFIX
   std::string state_dir;  // absolute; this process has its lock
   // Waits until it may take over; else a lease of another traind is an error.
   bool standby = false;
@@ -46,7 +48,7 @@ class Tenure {
  public:
   // Takes the archive: makes it if there is none, gets the database from it if another traind has
   // had it since this folder's did, and begins an epoch. The folders of Jobs are in the artifacts'
-  // folder from then on, with links in the state folder.
+  // folder from then on, with links in the state folder; a bucket gets copies of their files.
   // Errors: Aborted (another traind has it, and this is no standby), Cancelled (stop() was true),
   // FailedPrecondition (the state folder has other Jobs), DataLoss, those of the system.
   static absl::StatusOr<std::unique_ptr<Tenure>> Begin(TenureOptions options, const Clock* clock);
@@ -59,6 +61,11 @@ class Tenure {
   // The database was made of the archive.
   bool copied() const { return copied_; }
 
+  // Brings files of these Jobs into the archive, as far as that takes no time that a commit cannot
+  // wait.
+  void GiveFilesOf(const std::vector<std::string>& jobs) const {
+    if (mirror_ != nullptr) mirror_->GiveJobs(jobs);
+  }
   // FailedPrecondition: the lease was not renewed in time, so the process must end at once.
   absl::Status Check() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Lets another traind take over at once. REQUIRES: everything is written.
@@ -79,6 +86,7 @@ class Tenure {
   absl::Status TakeLogs() const;
   void GiveFiles();
   void GiveLogs(int64_t most_bytes);
+  absl::Status TryToGiveLogs(int64_t most_bytes);
   void Run();
   LeaseNote Note() const;
 
@@ -97,7 +105,9 @@ class Tenure {
   bool copied_ = false;
   ArchivePosition begun_;
   std::vector<std::string> given_;  // of the files: what the archive has, by their order
-  std::vector<std::unique_ptr<LogCopy>> log_copies_;
+  std::vector<std::unique_ptr<LogCopy>> log_copies_;     // in a folder
+  std::vector<std::unique_ptr<LogObject>> log_objects_;  // in a bucket
+  std::unique_ptr<FileMirror> mirror_;                   // null: the archive is in a folder
   bool logs_fail_ = false;
   int64_t beat_ = 0;
 

@@ -254,6 +254,7 @@ absl::Status SqliteStore::Commit(const Mutations& mutations) {
   }
   mark_ = mark;
   if (mutations.durable) {
+    TellOfFiles(mutations);
     RETURN_IF_ERROR(Named(path_, Ship()));
     RETURN_IF_ERROR(mark_file_->Write(mark_));
   }
@@ -265,6 +266,19 @@ absl::Status SqliteStore::Commit(const Mutations& mutations) {
     }
   }
   return absl::OkStatus();
+}
+
+void SqliteStore::TellOfFiles(const Mutations& mutations) const {
+  if (options_.archive == nullptr || !options_.before_archive) return;
+  std::vector<std::string> jobs;
+  for (const Mutations::Event& event : mutations.events) {
+    const bool files =
+        event.kind == "attempt_ended" || event.kind == "prediction" || event.kind == "state";
+    if (files && std::find(jobs.begin(), jobs.end(), event.job) == jobs.end()) {
+      jobs.push_back(event.job);
+    }
+  }
+  if (!jobs.empty()) options_.before_archive(jobs);
 }
 
 absl::Status SqliteStore::Write(const Mutations& m, Staged& staged) {

@@ -35,6 +35,9 @@ struct SqliteStoreOptions {
   // Gets what each commit changes, before that is acknowledged; it outlives the store. The database
   // is as the archive's log says, and its own log is empty. Null: there is no archive.
   ArchiveWriter* archive = nullptr;
+  // Called before the archive gets a change by which one learns of files: of these Jobs. May be
+  // empty.
+  std::function<void(const std::vector<std::string>& jobs)> before_archive;
   // The database is a copy, and Workers may run Attempts of which it does not know: their numbers
   // are not used again.
   bool skip_attempts = false;
@@ -110,6 +113,8 @@ class SqliteStore final : public Store {
   absl::Status ReadMark();
   // Compares the database with its high-water mark.
   absl::Status OpenMark();
+  // Calls before_archive for the Jobs whose files these changes tell of.
+  void TellOfFiles(const Mutations& mutations) const;
   // Adds to the archive what was committed since the last time.
   absl::Status Ship();
   // Begins a copy for the archive where it wants one and the log is empty.

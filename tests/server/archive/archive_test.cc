@@ -82,7 +82,7 @@ struct Traind {
 
 // Returns the database that the archive tells of.
 std::string Followed(const std::string& artifacts) {
-  const Archive archive = Archive::Open(artifacts).value();
+  const Archive archive = Archive::Open(OpenFolderObjects(artifacts).value()).value();
   const std::string path = absl::StrCat(NewFolder(), "/followed");
   Follower follower(&archive, path);
   EXPECT_EQ(follower.CatchUp(), absl::OkStatus());
@@ -97,7 +97,7 @@ void Flip(const std::string& path, size_t at) {
 
 TEST(ArchiveTest, AnEntryIsReadAsItWasWrittenAndItsNumberIsTakenOnce) {
   const std::string folder = NewFolder();
-  const Archive archive = Archive::Create(folder).value();
+  const Archive archive = Archive::Create(OpenFolderObjects(folder).value()).value();
   ArchiveEntry entry;
   entry.number = 1;
   entry.epoch = 3;
@@ -114,12 +114,12 @@ TEST(ArchiveTest, AnEntryIsReadAsItWasWrittenAndItsNumberIsTakenOnce) {
   EXPECT_TRUE(absl::IsAlreadyExists(archive.Add(entry, Encode(entry))));
   EXPECT_FALSE(archive.Read(2, &digest).value().has_value());
   EXPECT_EQ(archive.FindEnd().value(), (ArchivePosition{1, 3, digest}));
-  EXPECT_EQ(Archive::Create(folder)->id(), archive.id());
+  EXPECT_EQ(Archive::Create(OpenFolderObjects(folder).value())->id(), archive.id());
 }
 
 TEST(ArchiveTest, AFlippedBitOfAnEntryIsFound) {
   const std::string folder = NewFolder();
-  const Archive archive = Archive::Create(folder).value();
+  const Archive archive = Archive::Create(OpenFolderObjects(folder).value()).value();
   ArchiveEntry entry;
   entry.number = 1;
   entry.holder = "abc";
@@ -179,7 +179,7 @@ TEST(ArchivedStoreTest, TheArchiveHasTheBytesOfTheDatabase) {
       traind.Stop();
       EXPECT_EQ(Followed(artifacts), ReadFile(Database(state)).value()) << seed << " " << start;
     }
-    const Archive archive = Archive::Open(artifacts).value();
+    const Archive archive = Archive::Open(OpenFolderObjects(artifacts).value()).value();
     EXPECT_LE(archive.Bases()->size(), 3u);
     std::string digest;
     EXPECT_FALSE(archive.Read(1, &digest).value().has_value()) << "old entries are kept";
@@ -196,7 +196,7 @@ TEST(ArchivedStoreTest, WhoWasSucceededCannotCommitAnyMore) {
   ended.epoch = first.tenure->begun().epoch;
   ended.holder = first.tenure->holder();
   ended.released = true;
-  ASSERT_EQ(WriteLease(first.tenure->archive().folder(), ended), absl::OkStatus());
+  ASSERT_EQ(WriteLease(first.tenure->archive().objects(), ended), absl::OkStatus());
   Traind second(artifacts, second_state);
   ASSERT_EQ(second.status, absl::OkStatus());
   EXPECT_TRUE(second.tenure->copied());
@@ -305,10 +305,10 @@ TEST(FollowerTest, AGapOrADamagedEntryIsRefusedAndADamagedCopyReplacedByTheOneBe
   }
   traind.Stop();
   const std::string sound = Followed(artifacts);
-  const Archive archive = Archive::Open(artifacts).value();
+  const Archive archive = Archive::Open(OpenFolderObjects(artifacts).value()).value();
   const auto bases = archive.Bases().value();
   ASSERT_EQ(bases.size(), 2u);
-  Flip(bases[0].path, 5000);
+  Flip(archive.objects().NameOf(bases[0].key), 5000);
   EXPECT_EQ(Followed(artifacts), sound);
   const int64_t end = archive.FindEnd()->number;
   const std::string entry =
