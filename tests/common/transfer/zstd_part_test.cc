@@ -56,6 +56,40 @@ TEST(ZstdPart, WhatDoesNotBecomeSmallerStaysAndIsLookedAtLessAndLess) {
   EXPECT_TRUE(packer.Pack(part));
 }
 
+// Time that passes while parts are sent.
+class HandClock final : public Clock {
+ public:
+  absl::Duration MonotonicNow() const override { return now_; }
+  absl::Time WallNow() const override { return absl::UnixEpoch() + now_; }
+  void Pass(double seconds) { now_ += absl::Seconds(seconds); }
+
+ private:
+  absl::Duration now_ = absl::Seconds(100);
+};
+
+// Sends 100 MB and returns the share of the parts that were compressed.
+double ShareThatIsPacked(double link_bytes_per_s, double pack_bytes_per_s) {
+  HandClock clock;
+  PartPacker packer(clock);
+  const std::string text = Text(1 << 17);
+  int packed = 0, parts = 0;
+  for (; parts < 800; ++parts) {
+    std::string part = text;
+    const bool is_packed = packer.Pack(part);
+    packed += is_packed ? 1 : 0;
+    if (is_packed) clock.Pass(static_cast<double>(text.size()) / pack_bytes_per_s);
+    clock.Pass(static_cast<double>(part.size()) / link_bytes_per_s);
+  }
+  return static_cast<double>(packed) / parts;
+}
+
+TEST(ZstdPart, AFastLinkDoesNotWaitForCompression) {
+  EXPECT_GT(ShareThatIsPacked(1e6, 200e6), 0.9);
+  EXPECT_GT(ShareThatIsPacked(10e6, 200e6), 0.75);
+  // The text becomes much smaller, but the link is faster than the compressor.
+  EXPECT_LT(ShareThatIsPacked(100e6, 20e6), 0.5);
+}
+
 TEST(ZstdPart, WhatIsNoFrameIsRefused) {
   PartPacker packer;
   const std::string text = Text(1 << 16);
