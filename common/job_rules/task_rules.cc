@@ -93,6 +93,19 @@ std::vector<Contradiction> LossContradictions(absl::string_view task_type, bool 
   return all;
 }
 
+std::optional<Contradiction> TransformContradiction(absl::string_view task_type,
+                                                    absl::string_view loss_kind,
+                                                    absl::string_view transform) {
+  if (transform.empty() || transform == kNoTransform) return std::nullopt;
+  constexpr char kField[] = "train.target_transform";
+  if (task_type != "regression") {
+    return Contradiction{kField, absl::StrCat("'", transform, "' is of task.type regression only")};
+  }
+  if (!RefusesNegativeTargets(loss_kind) && loss_kind != "smape") return std::nullopt;
+  return Contradiction{kField, absl::StrCat("'", transform, "' contradicts train.loss.kind ",
+                                            loss_kind, ", which is of the target itself")};
+}
+
 std::optional<Contradiction> WarmUpContradiction(bool steps, bool epochs, bool share) {
   if (steps + epochs + share <= 1) return std::nullopt;
   return Contradiction{"train.schedule",

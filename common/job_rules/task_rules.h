@@ -27,6 +27,7 @@ absl::StatusOr<Metric> MetricOf(const plain::JobSpec& spec);
 // data.volume.classes.
 std::vector<std::string> LossesOf(absl::string_view task_type, int64_t mask_classes);
 inline constexpr double kDefaultQuantile = 0.5, kDefaultTweediePower = 1.5;
+inline constexpr char kNoTransform[] = "none";  // of train.target_transform
 // Whether the loss is one of the logarithm of the mean, which takes no negative targets.
 bool RefusesNegativeTargets(absl::string_view loss_kind);
 // Whether a kernel, which always learns the squared error, may stand in for a model of this loss.
@@ -49,6 +50,11 @@ struct Contradiction {
 // The contradictions of train.loss: classes are weighted in one way, and only where there are some.
 std::vector<Contradiction> LossContradictions(absl::string_view task_type, bool balanced,
                                               bool weights, double label_smoothing);
+// That of train.target_transform: values alone have transforms, and some losses have the target's
+// own scale. loss_kind: empty: that of the task.
+std::optional<Contradiction> TransformContradiction(absl::string_view task_type,
+                                                    absl::string_view loss_kind,
+                                                    absl::string_view transform);
 // That of train.schedule, whose warm-up has one length at most.
 std::optional<Contradiction> WarmUpContradiction(bool steps, bool epochs, bool share);
 

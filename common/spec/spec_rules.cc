@@ -223,6 +223,9 @@ void CheckLoss(const v1::JobSpec& spec, const std::string& type, FieldChecker& c
            type, balanced, train.loss().weights_size() > 0, train.loss().label_smoothing())) {
     check.Add(wrong.field, wrong.why);
   }
+  if (const auto wrong = TransformContradiction(type, loss, train.target_transform())) {
+    check.Add(wrong->field, wrong->why);
+  }
 }
 
 void CheckTrain(const v1::JobSpec& spec, const std::string& type, FieldChecker& check) {

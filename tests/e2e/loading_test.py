@@ -117,4 +117,34 @@ print(np.abs(predict(sys.argv[1] + "/model.safetensors", rows) - np.load(sys.arg
             assert float(result.stdout) < 1e-5, result.stdout
 
 
+@case("The programs of a kernel and of transformed targets answer as traind does", limit_s=120)
+def _():
+    with House(slots=1) as house:
+        house.start()
+        for metric in ("rmse", "mae"):
+            spec = house.spec(task={"type": "regression", "metric": metric})
+            spec["model"], spec["train"] = {"kernel": {}}, {"target_transform": "yeo_johnson"}
+            spec["data"]["target"] = "x0"
+            job = house.wait(house.submit(spec)["id"])
+            house.check_folds_answer(job)
+            member = job["predictions"]["members"][0]
+            attempt = os.path.join(house.results(job["id"]), "attempts", str(member["attempt"]))
+            with open(os.path.join(house.data, "test400.csv")) as f:
+                rows = codes_of(attempt, list(csv.DictReader(f)))
+            path = house.write("kernel.py", program("class.weights") + program("in_own_unit") + """
+import sys
+attempt = pathlib.Path(sys.argv[1])
+z = predict(attempt / "model.safetensors", np.array(json.loads(sys.argv[2]), dtype=float))[:, 0]
+transform = json.load(open(attempt / "model.json"))["model"]["encoder"]["target_transforms"][0]
+smearing = json.load(open(sorted(attempt.glob("checkpoint-*.json"))[-1]))["trees"].get("best_smearing", [[]])[0]
+print(len(smearing), np.abs(in_own_unit(z, transform, smearing) - np.load(attempt / "test.npy").ravel()).max())
+""")
+            result = subprocess.run([os.path.join(TREE, ".deps/venv/bin/python"), path, attempt, json.dumps(rows)],
+                                    capture_output=True, text=True, timeout=60)
+            assert result.returncode == 0, result.stderr
+            groups, error = result.stdout.split()
+            assert int(groups) == (8 if metric == "rmse" else 0), groups
+            assert float(error) < 1e-4, error
+
+
 main()

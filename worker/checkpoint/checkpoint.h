@@ -66,6 +66,8 @@ struct Checkpoint {
   double best_metric = 0;
   double best_loss = 0;
   double best_epoch = 0;
+  // Of transformed targets: worker/data/target_transform.h.
+  std::vector<std::vector<double>> best_smearing;
   int64_t epochs_without_better = 0;
   double patience_metric = 0;  // the best one's at the last end of an epoch
 

@@ -30,6 +30,7 @@ constexpr char kFrozenPasses[] = "frozen_passes";
 constexpr char kAveraged[] = "averaged";
 constexpr char kRateFound[] = "rate_found";
 constexpr char kAnswersIn[] = "answers_in";
+constexpr char kSmearing[] = "best_smearing";
 
 // Visits the fields of the manifest; both directions use it.
 template <class Visitor>
@@ -98,6 +99,16 @@ struct Reader {
     };
     return Take(key, is_counts, values);
   }
+  bool operator()(const char* key, std::vector<std::vector<double>>& values) {
+    const auto are_numbers = [](const Json& j) {
+      return j.is_array() && std::all_of(j.begin(), j.end(), [](const Json& of_target) {
+               return of_target.is_array() &&
+                      std::all_of(of_target.begin(), of_target.end(),
+                                  [](const Json& number) { return number.is_number(); });
+             });
+    };
+    return Take(key, are_numbers, values);
+  }
   bool operator()(const char* key, int& value) {
     constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int>::max());
     return Take(
@@ -143,6 +154,7 @@ Json FieldsToJson(const Checkpoint& checkpoint) {
   if (checkpoint.averaged > 0) json[kAveraged] = checkpoint.averaged;
   if (checkpoint.rate_found) json[kRateFound] = true;
   if (!checkpoint.answers_in.empty()) json[kAnswersIn] = checkpoint.answers_in;
+  if (!checkpoint.best_smearing.empty()) json[kSmearing] = checkpoint.best_smearing;
   return json;
 }
 
@@ -177,7 +189,8 @@ absl::StatusOr<Checkpoint> FieldsFromJson(const Json& json, Reader& reader) {
       (json.contains(kFrozenPasses) && !reader(kFrozenPasses, checkpoint.frozen_passes)) ||
       (json.contains(kAveraged) && !reader(kAveraged, checkpoint.averaged)) ||
       (json.contains(kRateFound) && !reader(kRateFound, checkpoint.rate_found)) ||
-      (json.contains(kAnswersIn) && !reader(kAnswersIn, checkpoint.answers_in))) {
+      (json.contains(kAnswersIn) && !reader(kAnswersIn, checkpoint.answers_in)) ||
+      (json.contains(kSmearing) && !reader(kSmearing, checkpoint.best_smearing))) {
     return absl::DataLossError("\"" + reader.failed + "\" has the wrong type");
   }
   if (json["format"] == 1) {

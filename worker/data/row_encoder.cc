@@ -63,6 +63,20 @@ float Clipped(float deviations, OutlierForm form) {
                                   : std::copysign(kSmoothDeviations, deviations);
 }
 
+TargetTransform FitOf(TransformKind kind, absl::Span<const float> values,
+                      absl::Span<const int32_t> rows) {
+  std::vector<float> of_rows;
+  for (const int32_t row : rows) of_rows.push_back(values[static_cast<size_t>(row)]);
+  return FitTransform(kind, of_rows);
+}
+
+Moments TransformedMoments(absl::Span<const float> values, absl::Span<const int32_t> rows,
+                           const TargetTransform& transform) {
+  std::vector<float> transformed(values.begin(), values.end());
+  for (float& value : transformed) value = static_cast<float>(Transformed(transform, value));
+  return MomentsOf(transformed, rows);
+}
+
 // Rows per block, so that a row-major block stays in the cache.
 constexpr int64_t kBlockRows = 256;
 
@@ -70,7 +84,8 @@ constexpr int64_t kBlockRows = 256;
 
 RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
                            absl::Span<const int32_t> training_rows, const SampleShape& shape,
-                           TargetForm form, InputWidths widths, OutlierForm heavy_tails) {
+                           TargetForm form, InputWidths widths, OutlierForm heavy_tails,
+                           TransformKind transform) {
   RowEncoder encoder;
   encoder.widths_ = widths;
   encoder.heavy_tails_ = heavy_tails;
@@ -87,7 +102,7 @@ RowEncoder RowEncoder::Fit(std::shared_ptr<const Table> table,
     }
   }
   if (schema.target_kind == TargetKind::kValue) {
-    encoder.FitTarget(training_rows, form);
+    encoder.FitTarget(training_rows, form, transform);
     if (shape.horizon > 0) encoder.AddPast();
   }
   return encoder;
@@ -106,13 +121,15 @@ RowEncoder::RowEncoder(State state, std::shared_ptr<const Table> table)
       shape_(state.shape),
       targets_(std::move(state.targets)),
       target_mean_(std::move(state.target_mean)),
-      target_scale_(std::move(state.target_scale)) {
+      target_scale_(std::move(state.target_scale)),
+      transforms_(std::move(state.transforms)) {
   for (const Numeric& column : numeric_) numeric_width_ += column.indicator ? 2 : 1;
   if (!targets_.empty()) AddPast();
 }
 
 RowEncoder::State RowEncoder::state() const {
-  State state = {numeric_, categorical_, cardinalities_, shape_, target_mean_, target_scale_, {}};
+  State state = {numeric_,     categorical_,  cardinalities_, shape_,
+                 target_mean_, target_scale_, transforms_,    {}};
   if (past_at_ >= 0) state.targets = targets_;
   return state;
 }
@@ -174,7 +191,8 @@ void RowEncoder::FindKnown() {
   }
 }
 
-void RowEncoder::FitTarget(absl::Span<const int32_t> rows, TargetForm form) {
+void RowEncoder::FitTarget(absl::Span<const int32_t> rows, TargetForm form,
+                           TransformKind transform) {
   const size_t targets = table_->schema().targets();
   if (form == TargetForm::kAuto && shape_.horizon > 0) FindKnown();
   bool differences = false;
@@ -195,6 +213,10 @@ void RowEncoder::FitTarget(absl::Span<const int32_t> rows, TargetForm form) {
       const Moments differing = MomentsOf(steps, rows);
       target.difference = differing.present > 0 && differing.deviation < moments.deviation;
       if (target.difference) learnt = differing;
+    }
+    if (transform != TransformKind::kNone) {
+      learnt = TransformedMoments(values, rows,
+                                  transforms_.emplace_back(FitOf(transform, values, rows)));
     }
     differences |= target.difference;
     float least = std::numeric_limits<float>::infinity(), most = -least;
@@ -220,9 +242,18 @@ std::vector<float> RowEncoder::LearntTargets() const {
     for (size_t row = 0; row < values.size(); ++row) {
       const size_t at = row * targets + k;
       learnt[at] = targets_[k].difference ? values[row] - known_[at] : values[row];
+      if (!transforms_.empty()) {
+        learnt[at] = static_cast<float>(Transformed(transforms_[k], values[row]));
+      }
     }
   }
   return learnt;
+}
+
+std::vector<double> RowEncoder::error_scale() const {
+  std::vector<double> scale = target_scale_;
+  for (size_t k = 0; k < transforms_.size(); ++k) scale[k] = targets_[k].scale;
+  return scale;
 }
 
 void RowEncoder::ToTargets(absl::Span<const float> known, absl::Span<float> answer) const {

@@ -12,6 +12,7 @@
 #include "common/data/table/folds.h"
 #include "common/data/table/table.h"
 #include "worker/data/media_source.h"
+#include "worker/data/target_transform.h"
 
 namespace traind {
 
@@ -81,11 +82,12 @@ class RowEncoder {
  public:
   // If the horizon of `shape` is at least 1, each target's own past is an input: a number, and
   // a 0/1 indicator of missing values. heavy_tails: of the columns that have them in the training
-  // rows; the others are clamped.
+  // rows; the others are clamped. transform: of targets that are values, with a horizon of 0.
   static RowEncoder Fit(std::shared_ptr<const Table> table, absl::Span<const int32_t> training_rows,
                         const SampleShape& shape = {}, TargetForm form = TargetForm::kAuto,
                         InputWidths widths = InputWidths::kFold,
-                        OutlierForm heavy_tails = OutlierForm::kClamp);
+                        OutlierForm heavy_tails = OutlierForm::kClamp,
+                        TransformKind transform = TransformKind::kNone);
 
   // The result of fitting.
   struct Numeric {
@@ -110,6 +112,7 @@ class RowEncoder {
     std::vector<int64_t> cardinalities;  // [categorical]
     SampleShape shape;
     std::vector<double> target_mean, target_scale;
+    std::vector<TargetTransform> transforms;  // [targets]; none: values are learnt as they are
     std::vector<Target> targets;  // regression with a horizon of 1 or more; their past is clamped
   };
   State state() const;
@@ -137,11 +140,12 @@ class RowEncoder {
   // Does nothing if targets are no inputs.
   void SetTargets(absl::Span<const float> targets, int64_t row, EncodedRows& rows) const;
 
-  // Regression: [rows of the training file, targets], the values that networks learn; NaN for
-  // rows without a target. If no value is known before a row, the mean stands in for it.
+  // Regression: [rows of the training file, targets], the values that models learn: transformed
+  // ones, or differences. NaN for rows without a target. If no value is known before a row, the
+  // mean stands in for it.
   std::vector<float> LearntTargets() const;
-  // Convert a network's answers to targets: RowsToTargets for rows of the training file,
-  // [rows.size(), targets]; ToTargets for one row, [targets], whose known values are given.
+  // Convert a network's answers, differences, to targets: RowsToTargets for rows of the training
+  // file, [rows.size(), targets]; ToTargets for one row, [targets], whose known values are given.
   void RowsToTargets(absl::Span<const int32_t> rows, absl::Span<float> answers) const;
   void ToTargets(absl::Span<const float> known, absl::Span<float> answer) const;
 
@@ -149,12 +153,17 @@ class RowEncoder {
   // over the training rows. Networks see (value - mean) / scale.
   const std::vector<double>& target_mean() const { return target_mean_; }
   const std::vector<double>& target_scale() const { return target_scale_; }
+  // None, or what ToOwnUnit() inverts.
+  const std::vector<TargetTransform>& transforms() const { return transforms_; }
+  // [targets]: the unit of an answer's error. That of the learnt values, unless these are
+  // transformed.
+  std::vector<double> error_scale() const;
 
  private:
   RowEncoder() = default;
   void FitNumeric(int feature, absl::Span<const int32_t> rows);
   void FitCategorical(int feature, absl::Span<const int32_t> rows);
-  void FitTarget(absl::Span<const int32_t> rows, TargetForm form);
+  void FitTarget(absl::Span<const int32_t> rows, TargetForm form, TransformKind transform);
   void FindKnown();
   // Adds the inputs of the targets' past.
   void AddPast();
@@ -176,6 +185,7 @@ class RowEncoder {
   std::vector<float> known_;     // [rows of the training file, targets] if a target is a difference
   std::vector<double> target_mean_;
   std::vector<double> target_scale_;
+  std::vector<TargetTransform> transforms_;
 };
 
 }  // namespace traind

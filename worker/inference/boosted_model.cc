@@ -22,6 +22,7 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> BoostedModel::Load(const std::stri
       model->trees_,
       LoadTrees(found.kind, found.trees, static_cast<int>(model->file_.input.outputs()), threads));
   model->best_rounds_ = found.has_best ? found.best_rounds : found.rounds;
+  model->smearing_ = found.best_smearing;
   model->attempt_ = found.attempt;
   model->epoch_ = found.has_best ? found.best_epoch : found.epoch;
   model->step_ = found.rounds;
@@ -30,7 +31,9 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> BoostedModel::Load(const std::stri
 
 absl::Status BoostedModel::Predict(const LaterRows& rows, int64_t begin, int64_t end,
                                    absl::Span<float> out) {
-  return trees_->Predict(tree_encoder_.Encode(rows, begin, end), best_rounds_, out);
+  RETURN_IF_ERROR(trees_->Predict(tree_encoder_.Encode(rows, begin, end), best_rounds_, out));
+  ToOwnUnit(file_.encoder.transforms, smearing_, out);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<float>> BoostedModel::Forecast(std::shared_ptr<const Table> later) {

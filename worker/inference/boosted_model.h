@@ -38,6 +38,7 @@ class BoostedModel final : public TrainedModel {
   const TreeEncoder tree_encoder_;
   std::unique_ptr<TreeModel> trees_;
   int64_t best_rounds_ = 0;
+  Smearing smearing_;
 };
 
 }  // namespace traind

@@ -133,6 +133,7 @@ absl::Status NetworkModel::LoadWeights(const std::string& state_dir, const std::
   const std::optional<Precision> answers_in = PrecisionByName(checkpoint.answers_in);
   if (answers_in == Precision::kBf16 && CpuMultipliesBf16()) learner_->AnswerIn(*answers_in);
   attempt_ = checkpoint.attempt;
+  smearing_ = checkpoint.best_smearing;
   epoch_ = checkpoint.has_best ? checkpoint.best_epoch : checkpoint.epoch_fraction;
   step_ = checkpoint.step;
   return absl::OkStatus();
@@ -154,7 +155,9 @@ absl::Status NetworkModel::Predict(const LaterRows& rows, int64_t begin, int64_t
     encoded.media = std::make_shared<ImageSource>(std::move(pixels), size, channels,
                                                   file_.pixel_scale, Augmentation());
   }
-  return learner_->Predict(Weights::kBest, encoded, out);
+  RETURN_IF_ERROR(learner_->Predict(Weights::kBest, encoded, out));
+  ToOwnUnit(file_.encoder.transforms, smearing_, out);
+  return absl::OkStatus();
 }
 
 int64_t NetworkModel::InstanceBytes() const {

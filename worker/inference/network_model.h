@@ -41,6 +41,7 @@ class NetworkModel final : public TrainedModel {
   int64_t max_tokens_ = 0;
   std::string architecture_, optimizer_;
   std::unique_ptr<Learner> learner_;
+  Smearing smearing_;
 };
 
 }  // namespace traind

@@ -23,8 +23,9 @@ namespace {
 using Json = nlohmann::json;
 
 // Format 1 lacks what forecasts of later rows need. In format 2 all numbers are clamped, and in
-// format 3 all columns are clipped in one way.
-constexpr int kFormat = 4;
+// format 3 all columns are clipped in one way. Before format 5 no target is transformed.
+constexpr int kFormat = 5;
+constexpr TransformKind kNone = TransformKind::kNone;
 constexpr char kSmooth[] = "smooth", kClamp[] = "clamp";
 constexpr char kBodyName[] = "model";
 
@@ -52,6 +53,14 @@ Json EncoderJson(const RowEncoder::State& state) {
                {"cardinalities", state.cardinalities}, {"window", state.shape.window},
                {"horizon", state.shape.horizon},       {"target_mean", state.target_mean},
                {"target_scale", state.target_scale}};
+  for (const TargetTransform& transform : state.transforms) {
+    json["target_transforms"].push_back({{"kind", TransformName(transform.kind)},
+                                         {"lambda", transform.lambda},
+                                         {"center", transform.center},
+                                         {"unit", transform.unit},
+                                         {"least", transform.least},
+                                         {"most", transform.most}});
+  }
   for (const RowEncoder::Target& target : state.targets) {
     json["targets"].push_back({{"mean", target.mean},
                                {"scale", target.scale},
@@ -105,6 +114,16 @@ RowEncoder::State EncoderFromJson(const Json& json) {
   json.at("horizon").get_to(state.shape.horizon);
   json.at("target_mean").get_to(state.target_mean);
   json.at("target_scale").get_to(state.target_scale);
+  for (const Json& item : json.value("target_transforms", Json::array())) {
+    TargetTransform& transform = state.transforms.emplace_back();
+    // A kind that this engine does not know is not sound.
+    transform.kind = ParseTransform(item.at("kind").get<std::string>()).value_or(kNone);
+    item.at("lambda").get_to(transform.lambda);
+    item.at("center").get_to(transform.center);
+    item.at("unit").get_to(transform.unit);
+    item.at("least").get_to(transform.least);
+    item.at("most").get_to(transform.most);
+  }
   for (const Json& item : json.value("targets", Json::array())) {
     RowEncoder::Target& target = state.targets.emplace_back();
     item.at("mean").get_to(target.mean);
@@ -218,6 +237,11 @@ bool Fits(const ModelFile& file) {
     return false;
   }
   const size_t targets = file.encoder.target_mean.size();
+  const auto& transforms = file.encoder.transforms;
+  if (!transforms.empty() && transforms.size() != targets) return false;
+  for (const TargetTransform& transform : transforms) {
+    if (transform.kind == kNone || !IsSound(transform)) return false;
+  }
   return SeriesFit(file) && (!file.volume.has_value() || IsSound(*file.volume)) &&
          file.input.outputs() > 0 && file.encoder.shape.window >= 1 &&
          file.encoder.shape.horizon >= 0 && targets == file.encoder.target_scale.size() &&

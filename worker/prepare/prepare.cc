@@ -189,6 +189,7 @@ absl::Status PrepareRun::WriteFolds() {
   if (RefusesNegativeTargets(spec_.loss)) {
     RETURN_IF_ERROR(CheckNoNegativeTargets(*table_, spec_.loss, spec_.train));
   }
+  if (spec_.logarithm) RETURN_IF_ERROR(CheckPositiveTargets(*table_, spec_.train));
   ASSIGN_OR_RETURN(fold_of_, MakeFolds(*table_, split_));
   RETURN_IF_ERROR(MakeDirs(InState(JobDir(task_.job))));
   // Ranks assume the default for fields that are not written.

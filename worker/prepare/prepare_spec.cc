@@ -19,7 +19,10 @@ absl::Status Wrong(absl::string_view field, absl::string_view what) {
 absl::Status TakeTask(const plain::JobSpec& spec, PrepareSpec& result) {
   const plain::TaskSpec& task = spec.task;
   ASSIGN_OR_RETURN(result.metric, MetricOf(spec));
-  if (spec.train.has_value()) result.loss = spec.train->loss.kind;
+  if (spec.train.has_value()) {
+    result.loss = spec.train->loss.kind;
+    result.logarithm = spec.train->target_transform == "log";
+  }
   result.forecasting = task.type == "forecasting";
   result.target_kind = task.type == "classification" ? TargetKind::kClasses : TargetKind::kValue;
   return absl::OkStatus();

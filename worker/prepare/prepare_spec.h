@@ -34,6 +34,7 @@ struct PrepareSpec {
   TargetKind target_kind = TargetKind::kClasses;
   Metric metric;
   std::string loss;         // train.loss.kind; empty: that of the task
+  bool logarithm = false;   // of the targets is learnt (train.target_transform)
   std::string train, test;  // paths; test: empty = none
   std::string target;
   std::vector<std::string> more_targets;

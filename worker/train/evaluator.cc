@@ -6,7 +6,7 @@
 namespace traind {
 
 Evaluator::Evaluator(const FoldData& data, Metric metric)
-    : metric_(metric), outputs_(data.outputs), target_scale_(data.encoder->target_scale()) {
+    : metric_(metric), outputs_(data.outputs), target_scale_(data.encoder->error_scale()) {
   const bool classification = data.table->schema().target_kind == TargetKind::kClasses;
   for (const int32_t row : data.rows.validation) {
     const size_t i = static_cast<size_t>(row);
@@ -32,6 +32,11 @@ Evaluation Evaluator::Evaluate(absl::Span<const float> outputs) const {
                           : Score(metric_, outputs, values_, static_cast<size_t>(outputs_));
   evaluation.loss = IsSegmentation(metric_) ? 1 - evaluation.metric : Loss(outputs);
   return evaluation;
+}
+
+Smearing Evaluator::SmearingOf(absl::Span<const TargetTransform> transforms,
+                               absl::Span<const float> answers) const {
+  return WantsMeans(metric_) ? FitSmearing(transforms, answers, values_) : Smearing();
 }
 
 double Evaluator::Loss(absl::Span<const float> outputs) const {

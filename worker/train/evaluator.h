@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/metrics/metrics.h"
+#include "worker/data/target_transform.h"
 #include "worker/train/fold_data.h"
 
 namespace traind {
@@ -24,6 +25,10 @@ class Evaluator {
 
   // outputs: [validation rows, C], as Learner::Predict makes them.
   Evaluation Evaluate(absl::Span<const float> outputs) const;
+  // What makes means of a model's transformed answers, [validation rows, C]; none where the metric
+  // wants no means.
+  Smearing SmearingOf(absl::Span<const TargetTransform> transforms,
+                      absl::Span<const float> answers) const;
 
  private:
   double Loss(absl::Span<const float> outputs) const;

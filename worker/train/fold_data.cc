@@ -172,6 +172,9 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
     RETURN_IF_ERROR(
         CheckNoNegativeTargets(*data.table, LossName(spec.objective.loss), data.rows.training));
   }
+  if (spec.transform == TransformKind::kLog) {
+    RETURN_IF_ERROR(CheckPositiveTargets(*data.table, data.rows.training));
+  }
   data.sample = split.shape;
   // SMAPE is a share of the target's own size, which a difference does not have.
   const TargetForm form =
@@ -179,8 +182,9 @@ absl::StatusOr<FoldData> LoadFold(const std::string& state_dir, const std::strin
   // A user's own network has the widths that it has.
   const InputWidths widths =
       spec.model.script.has_value() ? InputWidths::kTable : InputWidths::kFold;
-  data.encoder = std::make_unique<const RowEncoder>(RowEncoder::Fit(
-      data.table, data.rows.training, split.shape, form, widths, HeavyTailsOf(spec, split.shape)));
+  data.encoder = std::make_unique<const RowEncoder>(
+      RowEncoder::Fit(data.table, data.rows.training, split.shape, form, widths,
+                      HeavyTailsOf(spec, split.shape), spec.transform));
   if (!spec.text.columns.empty()) {
     RETURN_IF_ERROR(
         ReadTexts(spec.text, absl::StrCat(state_dir, "/", TokenizerPath(job, fold)), data));

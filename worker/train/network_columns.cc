@@ -50,8 +50,12 @@ void TakeCells(const std::vector<T>& from, size_t width, const Inputs& inputs,
 
 class NetworkColumnScorer final : public ColumnScorer {
  public:
-  NetworkColumnScorer(const FoldData& data, Learner& learner, Metric metric)
-      : data_(data), learner_(learner), metric_(metric), inputs_(InputsOf(data.encoder->state())) {}
+  NetworkColumnScorer(const FoldData& data, Learner& learner, Metric metric, Smearing smearing)
+      : data_(data),
+        learner_(learner),
+        metric_(metric),
+        smearing_(std::move(smearing)),
+        inputs_(InputsOf(data.encoder->state())) {}
 
   std::vector<std::string> Columns() const override {
     std::vector<std::string> names;
@@ -102,6 +106,7 @@ class NetworkColumnScorer final : public ColumnScorer {
  private:
   absl::StatusOr<double> ScoreOf(const EncodedRows& rows) {
     RETURN_IF_ERROR(learner_.Predict(Weights::kBest, rows, absl::MakeSpan(answers_)));
+    ToOwnUnit(data_.encoder->transforms(), smearing_, absl::MakeSpan(answers_));
     return IsClassification(metric_)
                ? traind::Score(metric_, answers_, data_.outputs, classes_)
                : traind::Score(metric_, answers_, values_, static_cast<size_t>(data_.outputs));
@@ -110,6 +115,7 @@ class NetworkColumnScorer final : public ColumnScorer {
   const FoldData& data_;
   Learner& learner_;
   const Metric metric_;
+  const Smearing smearing_;
   const std::vector<Inputs> inputs_;
   EncodedRows rows_;
   std::vector<int32_t> classes_;  // of the rows; one of the two is empty
@@ -124,8 +130,8 @@ bool HasPlainRows(const FoldData& data) {
 }
 
 std::unique_ptr<ColumnScorer> NewNetworkColumnScorer(const FoldData& data, Learner& learner,
-                                                     Metric metric) {
-  return std::make_unique<NetworkColumnScorer>(data, learner, metric);
+                                                     Metric metric, Smearing smearing) {
+  return std::make_unique<NetworkColumnScorer>(data, learner, metric, std::move(smearing));
 }
 
 }  // namespace traind

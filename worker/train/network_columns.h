@@ -15,6 +15,6 @@ bool HasPlainRows(const FoldData& data);
 
 // Scores by the best weights. References outlive it. REQUIRES: HasPlainRows(data).
 std::unique_ptr<ColumnScorer> NewNetworkColumnScorer(const FoldData& data, Learner& learner,
-                                                     Metric metric);
+                                                     Metric metric, Smearing smearing);
 
 }  // namespace traind

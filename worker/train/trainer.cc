@@ -441,8 +441,9 @@ absl::Status Trainer::SendProbe() {
 absl::Status Trainer::Validate() {
   const absl::Duration started = clock_.MonotonicNow();
   std::vector<float> outputs;
+  Smearing smearing;
   RETURN_IF_ERROR(learner_->ShareBuffers());
-  RETURN_IF_ERROR(EvaluateNow(Weights::kLast, outputs));
+  RETURN_IF_ERROR(EvaluateNow(Weights::kLast, outputs, smearing));
   last_ = evaluator_->Evaluate(outputs);
   validated_at_ = clock_.MonotonicNow();
   validated_at_step_ = step_;
@@ -453,7 +454,7 @@ absl::Status Trainer::Validate() {
     return DivergedError(absl::StrCat("the model's predictions are not finite at step ", step_,
                                       " (epoch ", EpochsDone(), ")"));
   }
-  RETURN_IF_ERROR(ChooseAnswersIn(outputs));
+  RETURN_IF_ERROR(ChooseAnswersIn(outputs, smearing));
   // Equal metrics are common where rows are few: the smaller loss then decides.
   const bool better =
       !has_best_ || Better(spec_.metric, last_.metric, best_.metric) ||
@@ -464,6 +465,7 @@ absl::Status Trainer::Validate() {
     best_ = last_;
     best_epoch_ = EpochsDone();
     best_outputs_ = std::move(outputs);
+    best_smearing_ = std::move(smearing);
     predictions_saved_ = false;
   }
   if (UsesAmp(learner_->precision())) {

@@ -94,10 +94,11 @@ class Trainer final : public FoldTrainer {
   // Records that memory made predictions take fewer rows at a time.
   void ReportRowsAtOnce();
   absl::Status Validate();
-  absl::Status EvaluateNow(Weights which, std::vector<float>& outputs);
+  // smearing: becomes that of the outputs.
+  absl::Status EvaluateNow(Weights which, std::vector<float>& outputs, Smearing& smearing);
   // Validates in the half precision of the training, too, where it is not yet known whether this
-  // will do. `outputs` and last_ become what was chosen.
-  absl::Status ChooseAnswersIn(std::vector<float>& outputs);
+  // will do. `outputs`, `smearing` and last_ become what was chosen.
+  absl::Status ChooseAnswersIn(std::vector<float>& outputs, Smearing& smearing);
   void AnswerIn(Precision precision);
   absl::Status FallBack();
   void SaveWhatIsDue();
@@ -189,6 +190,7 @@ class Trainer final : public FoldTrainer {
   int64_t epochs_without_better_ = 0;
   double patience_metric_ = 0;       // the best one's at the last end of an epoch
   std::vector<float> best_outputs_;  // of the validation rows; empty: to be computed
+  Smearing best_smearing_;           // of answers of the best weights
   bool predictions_saved_ = false;   // of the best weights
 
   // Measured.

@@ -11,7 +11,7 @@
 namespace traind {
 
 // Each rank answers for a part of the rows; the sum over the ranks has all.
-absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
+absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs, Smearing& smearing) {
   const std::vector<int32_t>& rows = data_.rows.validation;
   const size_t width = static_cast<size_t>(data_.outputs);
   outputs.assign(rows.size() * width, 0.0f);
@@ -23,8 +23,11 @@ absl::Status Trainer::EvaluateNow(Weights which, std::vector<float>& outputs) {
   RETURN_IF_ERROR(learner_->Predict(which, own, answers));
   ReportRowsAtOnce();
   data_.encoder->RowsToTargets(own, answers);
-  if (gang_->group() == nullptr) return absl::OkStatus();
-  return gang_->group()->Sum(absl::MakeSpan(outputs));
+  if (gang_->group() != nullptr) RETURN_IF_ERROR(gang_->group()->Sum(absl::MakeSpan(outputs)));
+  const auto& transforms = data_.encoder->transforms();
+  smearing = evaluator_->SmearingOf(transforms, outputs);
+  ToOwnUnit(transforms, smearing, absl::MakeSpan(outputs));
+  return absl::OkStatus();
 }
 
 void Trainer::AnswerIn(Precision precision) {
@@ -32,7 +35,7 @@ void Trainer::AnswerIn(Precision precision) {
   answers_in_chosen_ = true;
 }
 
-absl::Status Trainer::ChooseAnswersIn(std::vector<float>& outputs) {
+absl::Status Trainer::ChooseAnswersIn(std::vector<float>& outputs, Smearing& smearing) {
   const Precision half = learner_->precision();
   if (answers_in_chosen_ || !spec_.half_answers || !UsesAmp(half)) return absl::OkStatus();
   const absl::Duration in_full = evaluate_time_, began = clock_.MonotonicNow();
@@ -42,7 +45,8 @@ absl::Status Trainer::ChooseAnswersIn(std::vector<float>& outputs) {
 
   learner_->AnswerIn(half);
   std::vector<float> in_half_outputs;
-  RETURN_IF_ERROR(EvaluateNow(Weights::kLast, in_half_outputs));
+  Smearing in_half_smearing;
+  RETURN_IF_ERROR(EvaluateNow(Weights::kLast, in_half_outputs, in_half_smearing));
   const Evaluation found = evaluator_->Evaluate(in_half_outputs);
   const absl::Duration in_half = clock_.MonotonicNow() - began;
   pause_ += in_half;
@@ -65,6 +69,7 @@ absl::Status Trainer::ChooseAnswersIn(std::vector<float>& outputs) {
   evaluate_time_ = in_half;
   last_ = found;
   outputs = std::move(in_half_outputs);
+  smearing = std::move(in_half_smearing);
   return absl::OkStatus();
 }
 

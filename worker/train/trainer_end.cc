@@ -30,7 +30,7 @@ absl::Status Trainer::Finish(const Ending& ending) {
   if (ending.predict && !has_best_) RETURN_IF_ERROR(Validate());
   if (ending.predict && !has_best_) RETURN_IF_ERROR(Validate());  // having fallen back to float32
   if (ending.predict && best_outputs_.empty()) {
-    RETURN_IF_ERROR(EvaluateNow(Weights::kBest, best_outputs_));
+    RETURN_IF_ERROR(EvaluateNow(Weights::kBest, best_outputs_, best_smearing_));
   }
   const bool shares = ending.predict && SharesTest();
   if (!gang_->leads()) {
@@ -61,8 +61,10 @@ absl::Status Trainer::Finish(const Ending& ending) {
 // Predicts with the best weights. last: the fold's last answers.
 absl::StatusOr<TestAnswers> Trainer::PredictTestNow(bool last, Group* group) {
   const std::string file = gang_->leads() ? saver_->answers().NextTestFile(last) : "";
-  return PredictTest(*learner_, *data_.encoder, data_.test_media, Weights::kBest, data_.outputs,
-                     file, group);
+  ASSIGN_OR_RETURN(TestAnswers answers, PredictTest(*learner_, *data_.encoder, data_.test_media,
+                                                    Weights::kBest, data_.outputs, file, group));
+  ToOwnUnit(data_.encoder->transforms(), best_smearing_, absl::MakeSpan(answers.values));
+  return answers;
 }
 
 bool Trainer::SharesTest() const {
@@ -84,7 +86,7 @@ void Trainer::WeighColumns(const Ending& ending) {
   if (!HasPlainRows(data_)) return;
   const absl::Duration now = clock_.MonotonicNow();
   const std::unique_ptr<ColumnScorer> scorer =
-      NewNetworkColumnScorer(data_, *learner_, spec_.metric);
+      NewNetworkColumnScorer(data_, *learner_, spec_.metric, best_smearing_);
   if (!TellsImportance(train_, ending.cause, scorer->Columns().size())) return;
   TellImportance(*scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
                  TimeForImportance(train_.trial, now - started_,

@@ -178,6 +178,7 @@ Checkpoint Trainer::Capture(Learner::State state) const {
   c.has_best = has_best_;
   c.best_metric = best_.metric;
   c.best_loss = best_.loss;
+  c.best_smearing = best_smearing_;
   c.best_epoch = best_epoch_;
   c.epochs_without_better = epochs_without_better_;
   c.patience_metric = patience_metric_;
@@ -205,6 +206,7 @@ absl::Status Trainer::Restore(const Checkpoint& c) {
   best_ = Evaluation{};
   best_.metric = c.best_metric;
   best_.loss = c.best_loss;
+  best_smearing_ = c.best_smearing;
   best_epoch_ = c.best_epoch;
   best_outputs_.clear();
   if (const auto answers_in = PrecisionByName(c.answers_in)) AnswerIn(*answers_in);

@@ -112,6 +112,15 @@ absl::Status TakeOptimizer(const plain::TrainSpec& train, TrainingSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status TakeTransform(const std::string& type, const std::string& loss,
+                           const std::string& transform, TrainingSpec& spec) {
+  if (const auto wrong = TransformContradiction(type, loss, transform)) return Wrong(*wrong);
+  const std::optional<TransformKind> kind = ParseTransform(transform);
+  if (!kind.has_value()) return WrongField("train.target_transform", "none, log, yeo_johnson");
+  spec.transform = *kind;
+  return absl::OkStatus();
+}
+
 absl::Status TakeLoss(const plain::JobSpec& json, TrainingSpec& spec) {
   const plain::LossSpec& from = json.train->loss;
   const auto classes = json.data.volume ? json.data.volume->classes.size() : 0;
@@ -130,7 +139,8 @@ absl::Status TakeLoss(const plain::JobSpec& json, TrainingSpec& spec) {
   spec.balanced_classes = from.class_weights == "balanced";
   const std::vector<Contradiction> wrong = LossContradictions(
       json.task.type, spec.balanced_classes, !from.weights.empty(), from.label_smoothing);
-  return wrong.empty() ? absl::OkStatus() : Wrong(wrong[0]);
+  if (!wrong.empty()) return Wrong(wrong[0]);
+  return TakeTransform(json.task.type, kind, json.train->target_transform, spec);
 }
 
 absl::Status TakeSchedule(const plain::ScheduleSpec& from, TrainingSpec& spec) {

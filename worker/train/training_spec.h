@@ -13,6 +13,7 @@
 #include "proto/plain/job.h"
 #include "worker/data/image_pixels.h"
 #include "worker/data/patch_changes.h"
+#include "worker/data/target_transform.h"
 #include "worker/device/precision.h"
 #include "worker/device/transport.h"
 #include "worker/learner/optimizer_settings.h"
@@ -54,7 +55,8 @@ struct TrainingSpec {
   bool shuffle = false;
 
   Objective objective;
-  bool balanced_classes = false;  // class weights from the fold's training rows
+  bool balanced_classes = false;                   // class weights from the fold's training rows
+  TransformKind transform = TransformKind::kNone;  // of the targets
   OptimizerSettings optimizer;
   double learning_rate = 0;
   bool find_rate = false;  // by a range test, in place of learning_rate

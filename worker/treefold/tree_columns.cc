@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status_macros.h"
@@ -11,8 +12,13 @@ namespace {
 
 class TreeColumnScorer final : public ColumnScorer {
  public:
-  TreeColumnScorer(const TreeFold& fold, TreeModel& trees, int64_t rounds, Metric metric)
-      : fold_(fold), trees_(trees), rounds_(rounds), metric_(metric) {}
+  TreeColumnScorer(const TreeFold& fold, TreeModel& trees, int64_t rounds, Metric metric,
+                   Smearing smearing)
+      : fold_(fold),
+        trees_(trees),
+        rounds_(rounds),
+        metric_(metric),
+        smearing_(std::move(smearing)) {}
 
   std::vector<std::string> Columns() const override {
     std::vector<std::string> names;
@@ -52,6 +58,7 @@ class TreeColumnScorer final : public ColumnScorer {
     const absl::Status predicted = trees_.Predict(matrix_, rounds_, absl::MakeSpan(answers_));
     std::copy(whole.begin(), whole.end(), values);
     RETURN_IF_ERROR(predicted);
+    ToOwnUnit(fold_.encoder_state.transforms, smearing_, absl::MakeSpan(answers_));
     return classes_.empty() ? traind::Score(metric_, answers_, values_)
                             : traind::Score(metric_, answers_, fold_.outputs, classes_);
   }
@@ -61,6 +68,7 @@ class TreeColumnScorer final : public ColumnScorer {
   TreeModel& trees_;
   const int64_t rounds_;
   const Metric metric_;
+  const Smearing smearing_;
   TreeMatrix matrix_;
   std::vector<int32_t> classes_;  // of the rows; one of the two is empty
   std::vector<float> values_;
@@ -70,8 +78,9 @@ class TreeColumnScorer final : public ColumnScorer {
 }  // namespace
 
 std::unique_ptr<ColumnScorer> NewTreeColumnScorer(const TreeFold& fold, TreeModel& trees,
-                                                  int64_t rounds, Metric metric) {
-  return std::make_unique<TreeColumnScorer>(fold, trees, rounds, metric);
+                                                  int64_t rounds, Metric metric,
+                                                  Smearing smearing) {
+  return std::make_unique<TreeColumnScorer>(fold, trees, rounds, metric, std::move(smearing));
 }
 
 }  // namespace traind

@@ -13,6 +13,6 @@ namespace traind {
 
 // Scores by the first `rounds` rounds. References outlive it. REQUIRES: the task is no forecast.
 std::unique_ptr<ColumnScorer> NewTreeColumnScorer(const TreeFold& fold, TreeModel& trees,
-                                                  int64_t rounds, Metric metric);
+                                                  int64_t rounds, Metric metric, Smearing smearing);
 
 }  // namespace traind

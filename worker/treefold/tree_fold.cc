@@ -79,10 +79,15 @@ TreeMatrix TreeFold::EncodeValidation(size_t most) const {
   return lags->Encode(absl::MakeConstSpan(validation_samples).subspan(0, most)).matrix;
 }
 
-void TreeFold::ToValues(absl::Span<float> answers) const {
+Smearing TreeFold::ToValues(const Metric& metric, absl::Span<float> answers) const {
   for (size_t i = 0; lags != nullptr && i < answers.size(); ++i) {
     answers[i] = validation_base[i] + validation_scale[i] * answers[i];
   }
+  const std::vector<TargetTransform>& transforms = encoder_state.transforms;
+  Smearing smearing;
+  if (WantsMeans(metric)) smearing = FitSmearing(transforms, answers, values);
+  ToOwnUnit(transforms, smearing, answers);
+  return smearing;
 }
 
 // An error in a series counts as it does in its own unit.
@@ -119,6 +124,10 @@ BoosterData TreeFold::DataOf(const TreeSpec& spec) const {
     for (const int32_t row : rows.training) {
       data.targets.push_back(targets[static_cast<size_t>(row)]);
     }
+    for (float& target : data.targets) {
+      if (encoder_state.transforms.empty()) break;
+      target = static_cast<float>(Transformed(encoder_state.transforms[0], target));
+    }
     data.target_scale = encoder_state.target_scale[0];
     return data;
   }
@@ -148,9 +157,14 @@ absl::StatusOr<TreeFold> LoadTreeFold(const rank_protocol::Train& train, const T
   if (RefusesNegativeTargets(spec.loss_kind)) {
     RETURN_IF_ERROR(CheckNoNegativeTargets(*fold.table, spec.loss_kind, fold.rows.training));
   }
+  if (spec.transform == TransformKind::kLog) {
+    RETURN_IF_ERROR(CheckPositiveTargets(*fold.table, fold.rows.training));
+  }
   fold.outputs = spec.classification ? static_cast<int>(schema.classes.size()) : 1;
   fold.encoder_state =
-      RowEncoder::Fit(fold.table, fold.rows.training, split.shape, TargetForm::kValue).state();
+      RowEncoder::Fit(fold.table, fold.rows.training, split.shape, TargetForm::kValue,
+                      InputWidths::kFold, OutlierForm::kClamp, spec.transform)
+          .state();
   fold.encoder = std::make_unique<const TreeEncoder>(fold.encoder_state, schema.features);
   if (split.shape.horizon > 0) {
     fold.lags =

@@ -39,8 +39,9 @@ struct TreeFold {
   double Loss(absl::Span<const float> answers) const;
   // Returns the features of the first `most` validation rows.
   TreeMatrix EncodeValidation(size_t most) const;
-  // Turns the trees' answers for validation rows into values.
-  void ToValues(absl::Span<float> answers) const;
+  // Turns the trees' answers for validation rows into values. Returns what other rows' answers
+  // need besides (ToOwnUnit).
+  Smearing ToValues(const Metric& metric, absl::Span<float> answers) const;
   // Returns the rows, targets and weights from which trees grow.
   BoosterData DataOf(const TreeSpec& spec) const;
 

@@ -126,7 +126,7 @@ absl::Status TreeTrainer::Restore(const TreeCheckpoint& c) {
   best_answers_.resize(fold_.rows.validation.size() * static_cast<size_t>(fold_.outputs));
   RETURN_IF_ERROR(booster_->Predict(fold_.EncodeValidation(fold_.rows.validation.size()),
                                     best_rounds_, absl::MakeSpan(best_answers_)));
-  fold_.ToValues(absl::MakeSpan(best_answers_));
+  best_smearing_ = fold_.ToValues(spec_.metric, absl::MakeSpan(best_answers_));
   return absl::OkStatus();
 }
 
@@ -204,7 +204,7 @@ void TreeTrainer::BeginEpoch() {
 absl::Status TreeTrainer::Judge() {
   const absl::Duration began = clock_.MonotonicNow();
   RETURN_IF_ERROR(booster_->AnswerValidation(answers_));
-  fold_.ToValues(absl::MakeSpan(answers_));
+  Smearing smearing = fold_.ToValues(spec_.metric, absl::MakeSpan(answers_));
   metric_ = fold_.Score(spec_.metric, answers_);
   bool better = !has_best_ || Better(spec_.metric, metric_, best_metric_);
   // Equal scores are common where rows are few: the smaller loss then decides.
@@ -220,6 +220,7 @@ absl::Status TreeTrainer::Judge() {
     best_metric_ = metric_;
     best_epoch_ = EpochsDone();
     best_answers_ = answers_;
+    best_smearing_ = std::move(smearing);
     best_saved_ = false;
   }
   judge_time_ = clock_.MonotonicNow() - began;
@@ -340,6 +341,7 @@ absl::Status TreeTrainer::StartCheckpoint() {
   checkpoint.best_rounds = best_rounds_;
   checkpoint.best_metric = best_metric_;
   checkpoint.best_epoch = best_epoch_;
+  checkpoint.best_smearing = best_smearing_;
   ASSIGN_OR_RETURN(checkpoint.trees, booster_->Save(rounds_));
   if (saver_->StartCheckpoint(std::move(checkpoint))) checkpoint_rounds_ = rounds_;
   return absl::OkStatus();
@@ -369,6 +371,7 @@ absl::StatusOr<TestAnswers> TreeTrainer::PredictTest() {
                                           .subspan(static_cast<size_t>(begin) * width,
                                                    static_cast<size_t>(end - begin) * width)));
   }
+  ToOwnUnit(fold_.encoder_state.transforms, best_smearing_, absl::MakeSpan(answers.values));
   predict_time_ = clock_.MonotonicNow() - began;
   return answers;
 }
@@ -413,7 +416,7 @@ void TreeTrainer::WeighColumns(const Ending& ending) {
   if (fold_.lags != nullptr) return;
   const absl::Duration now = clock_.MonotonicNow();
   const std::unique_ptr<ColumnScorer> scorer =
-      NewTreeColumnScorer(fold_, *booster_, best_rounds_, spec_.metric);
+      NewTreeColumnScorer(fold_, *booster_, best_rounds_, spec_.metric, best_smearing_);
   if (!TellsImportance(train_, ending.cause, scorer->Columns().size())) return;
   TellImportance(*scorer, spec_.metric, spec_.seed, train_, sink_, clock_,
                  TimeForImportance(train_.trial, now - started_,

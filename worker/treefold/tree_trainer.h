@@ -95,6 +95,7 @@ class TreeTrainer final : public FoldTrainer {
 
   // Early stopping.
   std::vector<float> answers_, best_answers_;  // of the validation rows, now and at best
+  Smearing best_smearing_;
   double metric_ = 0;
   bool has_best_ = false, has_best_loss_ = false;
   int64_t best_rounds_ = 0;

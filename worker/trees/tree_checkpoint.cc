@@ -56,23 +56,25 @@ std::string ManifestPath(absl::string_view dir, int64_t rounds) {
 }
 
 Json BodyOf(const TreeCheckpoint& c, const std::string& sha256) {
-  return {{"format", kFormat},
-          {"model", c.kind},
-          {"job", c.job},
-          {"attempt", c.attempt},
-          {"fold", c.fold},
-          {"seed", c.seed},
-          {"table_sha256", c.table_sha256},
-          {"rounds", c.rounds},
-          {"epochs", c.epochs},
-          {"rounds_in_epoch", c.rounds_in_epoch},
-          {"epoch", NumberToJson<Json>(c.epoch)},
-          {"has_best", c.has_best},
-          {"best_rounds", c.best_rounds},
-          {"best_metric", NumberToJson<Json>(c.best_metric)},
-          {"best_epoch", NumberToJson<Json>(c.best_epoch)},
-          {"trees_sha256", sha256},
-          {"trees_bytes", c.trees.size()}};
+  Json body = {{"format", kFormat},
+               {"model", c.kind},
+               {"job", c.job},
+               {"attempt", c.attempt},
+               {"fold", c.fold},
+               {"seed", c.seed},
+               {"table_sha256", c.table_sha256},
+               {"rounds", c.rounds},
+               {"epochs", c.epochs},
+               {"rounds_in_epoch", c.rounds_in_epoch},
+               {"epoch", NumberToJson<Json>(c.epoch)},
+               {"has_best", c.has_best},
+               {"best_rounds", c.best_rounds},
+               {"best_metric", NumberToJson<Json>(c.best_metric)},
+               {"best_epoch", NumberToJson<Json>(c.best_epoch)},
+               {"trees_sha256", sha256},
+               {"trees_bytes", c.trees.size()}};
+  if (!c.best_smearing.empty()) body["best_smearing"] = c.best_smearing;
+  return body;
 }
 
 double NumberAt(const Json& body, const char* key) {
@@ -96,6 +98,7 @@ TreeCheckpoint FromBody(const Json& body) {
   body.at("best_rounds").get_to(c.best_rounds);
   c.best_metric = NumberAt(body, "best_metric");
   c.best_epoch = NumberAt(body, "best_epoch");
+  c.best_smearing = body.value("best_smearing", c.best_smearing);
   return c;
 }
 

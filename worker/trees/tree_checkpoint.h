@@ -30,6 +30,8 @@ struct TreeCheckpoint {
   int64_t best_rounds = 0;  // how many rounds predict best
   double best_metric = 0;
   double best_epoch = 0;
+  // Of transformed targets: worker/data/target_transform.h.
+  std::vector<std::vector<double>> best_smearing;
 
   std::string trees;  // of Booster::Save()
 };

@@ -81,6 +81,15 @@ absl::Status TakeLoss(const plain::JobSpec& json, TreeSpec& spec) {
   spec.quantile = from.quantile.value_or(kDefaultQuantile);
   spec.tweedie_power = from.tweedie_power.value_or(kDefaultTweediePower);
   spec.class_weights.assign(from.weights.begin(), from.weights.end());
+  const std::string transform = json.train ? json.train->target_transform : kNoTransform;
+  if (const auto wrong = TransformContradiction(json.task.type, kind, transform)) {
+    return Wrong(absl::StrCat(wrong->field, ": ", wrong->why));
+  }
+  const std::optional<TransformKind> known = ParseTransform(transform);
+  if (!known.has_value()) {
+    return Wrong("train.target_transform: expected none, log, yeo_johnson");
+  }
+  spec.transform = *known;
   spec.balanced_classes = from.class_weights == "balanced";
   if (spec.balanced_classes && !from.weights.empty()) {
     return Wrong("train.loss.weights: expected nothing where class_weights is balanced");

@@ -11,6 +11,7 @@
 
 #include "common/metrics/metrics.h"
 #include "proto/plain/job.h"
+#include "worker/data/target_transform.h"
 
 namespace traind {
 
@@ -42,12 +43,13 @@ struct TreeSpec {
   int64_t rounds = 0;    // at most
   int64_t patience = 0;  // rounds without a better metric; 0: never
   TreeLoss loss = TreeLoss::kCrossEntropy;
-  std::string loss_kind;             // the same, as the spec names it
-  double huber_delta = 1;            // in standard deviations of the target
-  double quantile = 0.5;             // kQuantile
-  double tweedie_power = 1.5;        // kTweedie
-  std::vector<float> class_weights;  // empty: all alike
-  bool balanced_classes = false;     // class weights from the fold's training rows
+  std::string loss_kind;                           // the same, as the spec names it
+  double huber_delta = 1;                          // in standard deviations of the target
+  double quantile = 0.5;                           // kQuantile
+  double tweedie_power = 1.5;                      // kTweedie
+  TransformKind transform = TransformKind::kNone;  // of the target
+  std::vector<float> class_weights;                // empty: all alike
+  bool balanced_classes = false;                   // class weights from the fold's training rows
 
   int64_t RoundsPerEpoch() const { return (rounds + kTreeEpochs - 1) / kTreeEpochs; }
 };

@@ -1,4 +1,5 @@
-// The targets that a loss of the logarithm of the mean takes: counts and amounts from 0 on.
+// The targets that a loss of the logarithm of the mean takes, counts and amounts from 0 on, and
+// those that have a logarithm.
 #pragma once
 
 #include <absl/status/status.h>
@@ -19,5 +20,11 @@ absl::Status CheckNoNegativeTargets(const Table& table, absl::string_view loss,
 // The same of the rows that a fold trains on, where no file is at hand.
 absl::Status CheckNoNegativeTargets(const Table& table, absl::string_view loss,
                                     absl::Span<const int32_t> rows);
+
+// InvalidArgument names the first training row with a target that has no logarithm. path: as above.
+// REQUIRES: the targets are values.
+absl::Status CheckPositiveTargets(const Table& table, absl::string_view path);
+// The same of the rows that a fold trains on.
+absl::Status CheckPositiveTargets(const Table& table, absl::Span<const int32_t> rows);
 
 }  // namespace traind

@@ -49,6 +49,36 @@ TEST(LossRulesTest, LossesOfNumbersHaveTheirOwnFieldsAndRanges) {
   }
 }
 
+TEST(LossRulesTest, OnlyARegressionLearnsATransformedTarget) {
+  v1::JobSpec spec = GoodSpec();
+  for (const char* transform : {"log", "yeo_johnson"}) {
+    const std::string said =
+        absl::StrCat("train.target_transform: train.target_transform '", transform, "' ");
+    spec.mutable_train()->clear_loss();
+    spec.mutable_train()->set_target_transform(transform);
+    for (const char* type : {"classification", "forecasting"}) {
+      spec.mutable_task()->set_type(type);
+      spec.mutable_data()->set_time("day");
+      EXPECT_EQ(Errors(spec), said + "is of task.type regression only");
+      spec.mutable_data()->clear_time();
+    }
+    spec.mutable_task()->set_type("regression");
+    for (const char* loss : {"", "mse", "mae", "huber", "quantile"}) {
+      spec.mutable_train()->mutable_loss()->set_kind(loss);
+      EXPECT_EQ(Errors(spec), "") << loss;
+    }
+    for (const char* loss : {"poisson", "tweedie", "smape"}) {
+      spec.mutable_train()->mutable_loss()->set_kind(loss);
+      EXPECT_EQ(Errors(spec), absl::StrCat(said, "contradicts train.loss.kind ", loss,
+                                           ", which is of the target itself"));
+    }
+  }
+  spec.mutable_train()->set_target_transform("none");
+  EXPECT_EQ(Errors(spec), "");
+  spec.mutable_train()->set_target_transform("sqrt");
+  EXPECT_THAT(Errors(spec), testing::HasSubstr("train.target_transform"));
+}
+
 TEST(LossRulesTest, QuantilesAreJudgedByTheirOwnMetricAtTheirLevel) {
   v1::JobSpec spec = GoodSpec();
   spec.mutable_task()->set_type("regression");

@@ -538,7 +538,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"("precision":"","recompute":"","rendezvous":{"host":"","port":0},)"
       R"("scale_learning_rate":"none","schedule":{"end_divisor":10000,"gamma":0.1,)"
       R"("kind":"cosine","least":0,"period":10,"period_growth":1,"power":1,"rise":0.3,)"
-      R"("start_divisor":25},"seeds":1,"shorten_sequences":false,"shuffle":true,"swa":0},"trials":[]})");
+      R"("start_divisor":25},"seeds":1,"shorten_sequences":false,"shuffle":true,"swa":0,"target_transform":"none"},"trials":[]})");
 }
 
 TEST(SpecRulesTest, DifferingFieldsAreNamed) {

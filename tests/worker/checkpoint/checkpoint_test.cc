@@ -54,6 +54,7 @@ Checkpoint Sample(int64_t step) {
   c.optimizer_steps = step - 1;
   c.body_steps = step - 5;
   c.layer_steps = {0, 2, step - 5};
+  c.best_smearing = {{-0.25, 0.1, 1e-17}, {}, {3}};
   c.frozen_passes = 0.75;
   c.averaged = 3;
   c.rate_found = true;
@@ -127,6 +128,7 @@ TEST_F(CheckpointTest, EveryFieldComesBackAsItWas) {
   EXPECT_EQ(read->optimizer_steps, expected.optimizer_steps);
   EXPECT_EQ(read->body_steps, expected.body_steps);
   EXPECT_EQ(read->layer_steps, expected.layer_steps);
+  EXPECT_EQ(read->best_smearing, expected.best_smearing);
   EXPECT_EQ(read->frozen_passes, 0.75);
   EXPECT_EQ(read->averaged, 3);
   EXPECT_TRUE(read->rate_found);
@@ -169,6 +171,7 @@ TEST_F(CheckpointTest, TheFirstFormatIsStillRead) {
   EXPECT_EQ(read->epochs_seen, 3) << "its epochs were whole";
   EXPECT_EQ(read->body_steps, expected.optimizer_steps) << "no body was ever frozen";
   EXPECT_TRUE(read->layer_steps.empty());
+  EXPECT_TRUE(read->best_smearing.empty());
   EXPECT_EQ(read->frozen_passes, 0);
   EXPECT_EQ(read->averaged, 0);
   EXPECT_FALSE(read->rate_found);

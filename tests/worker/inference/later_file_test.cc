@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/digest_text.h"
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "tests/common/data/table/table_fixture.h"
@@ -93,6 +94,68 @@ TEST_F(LaterFileTest, TextsComeBackRowByRowAndTheTokenizerWithTheModel) {
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT(rows->Block(0).texts, ElementsAre("red\none, two", "\n", "blue\nlast"));
   EXPECT_THAT(Write(kTest).status().message(), HasSubstr("'title'"));
+}
+
+// The model of a regression that learns a transformed target.
+ModelFile Transformed(ModelFile file) {
+  file.input.classes.clear();
+  file.input.targets = {"y"};
+  file.encoder.target_mean = {2};
+  file.encoder.target_scale = {0.5};
+  file.encoder.transforms = {
+      FitTransform(TransformKind::kYeoJohnson, {-3, -1, 0, 1, 2, 4, 5, 9, 12, 30, 31})};
+  return file;
+}
+
+TEST_F(LaterFileTest, TransformsOfTargetsComeBackWithTheModel) {
+  const ModelFile file = Transformed(file_);
+  ASSERT_TRUE(WriteModelFile(dir_, ".", file).ok());
+  const auto read = ReadModelFile(dir_, ".");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->encoder.transforms.size(), 1u);
+  EXPECT_EQ(read->encoder.transforms[0].kind, TransformKind::kYeoJohnson);
+  for (const double z : {-100.0, -1.5, 0.0, 0.7, 100.0}) {
+    EXPECT_EQ(Inverted(read->encoder.transforms[0], z), Inverted(file.encoder.transforms[0], z));
+  }
+}
+
+TEST_F(LaterFileTest, ATransformThatIsNotSoundIsDamage) {
+  for (const auto& spoil : std::vector<void (*)(TargetTransform&)>{
+           [](TargetTransform& t) { t.unit = 0; }, [](TargetTransform& t) { t.lambda = -1; },
+           [](TargetTransform& t) { t.most = t.least - 1; },
+           [](TargetTransform& t) { t.kind = TransformKind::kNone; }}) {
+    ModelFile file = Transformed(file_);
+    spoil(file.encoder.transforms[0]);
+    ASSERT_TRUE(WriteModelFile(dir_, ".", file).ok());
+    EXPECT_EQ(ReadModelFile(dir_, ".").status().code(), absl::StatusCode::kDataLoss);
+  }
+  ModelFile file = Transformed(file_);
+  file.encoder.transforms.push_back(file.encoder.transforms[0]);
+  ASSERT_TRUE(WriteModelFile(dir_, ".", file).ok());
+  EXPECT_EQ(ReadModelFile(dir_, ".").status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Written by the last engine of format 4; only the digest is made here.
+TEST_F(LaterFileTest, AFileOfFormat4HasNoTransformsAndIsStillRead) {
+  const std::string body =
+      R"({"format":4,"job":"j","fold":0,"trial":0,"seed":7,"table_sha256":"aa",)"
+      R"("spec":"{\"data\":{},\"task\":{\"type\":\"regression\"}}",)"
+      R"("input":{"features":[{"name":"a","kind":"numeric"}],"id":"id","targets":["t"],)"
+      R"("classes":[]},"encoder":{"numeric":[{"feature":0,"mean":0.5,"inverse_scale":2.0,)"
+      R"("indicator":false,"outliers":"smooth"}],"categorical":[],"cardinalities":[],"window":1,)"
+      R"("horizon":0,"target_mean":[4.0],"target_scale":[2.0]}})";
+  ASSERT_TRUE(WriteFileDurably(dir_ + "/model.json", WithDigest("model", body)).ok());
+  const auto read = ReadModelFile(dir_, ".");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->encoder.transforms.empty());
+  EXPECT_EQ(read->encoder.target_mean, std::vector<double>{4});
+  std::vector<float> answers = {1, -7};
+  ToOwnUnit(read->encoder.transforms, {}, absl::MakeSpan(answers));
+  EXPECT_THAT(answers, ElementsAre(1, -7));
+  std::string later = body;
+  later.replace(later.find(":4,"), 3, ":6,");
+  ASSERT_TRUE(WriteFileDurably(dir_ + "/model.json", WithDigest("model", later)).ok());
+  EXPECT_THAT(ReadModelFile(dir_, ".").status().message(), HasSubstr("format 6"));
 }
 
 TEST_F(LaterFileTest, TheTestFileIsEncodedBitByBitAsByTheTable) {

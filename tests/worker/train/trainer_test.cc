@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -112,6 +114,63 @@ TEST_F(TrainerTest, ARegressionAnswersInTheTargetsUnit) {
   const absl::Status status = Run(train, sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_GT(sink.All<rp::FoldSaved>().back().score, 0.8);
+}
+
+// Of amounts whose noise is a factor.
+TableRows Amounts(FixtureOptions& options) {
+  options.classification = false;
+  TableRows rows = MakeRows(options);
+  for (float& value : rows.train_target.numbers) value = std::exp((value - 1000) / 40);
+  return rows;
+}
+
+std::string TransformSpec(const char* metric, const char* transform) {
+  return Spec(absl::StrCat(R"("learning_rate":0.02,"target_transform":")", transform, "\""), 0,
+              absl::StrCat(R"("type":"regression","metric":")", metric, "\""));
+}
+
+TEST_F(TrainerTest, TransformedTargetsAreAnsweredInTheirOwnUnit) {
+  table_ = WriteState(state_, Amounts(options_), MakeFolds(options_));
+  std::map<std::string, double> scores;
+  int64_t attempt = 0;
+  for (const char* metric : {"mae", "rmse"}) {
+    for (const char* transform : {"none", "log", "yeo_johnson"}) {
+      rp::Train train = Task(++attempt);
+      train.spec_json = TransformSpec(metric, transform);
+      train.epochs = 30;
+      RecordingSink sink;
+      const absl::Status status = Run(train, sink);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      const rp::FoldSaved saved = sink.All<rp::FoldSaved>().back();
+      scores[absl::StrCat(metric, " ", transform)] = saved.score;
+      const std::string dir = absl::StrCat(state_, "/", JobDir("job"), "/");
+      const auto test = ReadNpyFloat(dir + saved.test);
+      ASSERT_TRUE(test.ok()) << test.status();
+      if (std::string(transform) != "log") continue;
+      for (const float answer : test->values) EXPECT_GT(answer, 0);
+    }
+  }
+  EXPECT_LT(scores["mae log"], 0.8 * scores["mae none"]);
+  EXPECT_LT(scores["mae yeo_johnson"], scores["mae none"]);
+  EXPECT_LT(scores["rmse log"], scores["rmse none"]);
+}
+
+TEST_F(TrainerTest, ATransformedRunResumedInMidEpochEndsAsIfNeverStopped) {
+  table_ = WriteState(state_, Amounts(options_), MakeFolds(options_));
+  rp::Train train = Task(1);
+  train.spec_json = TransformSpec("rmse", "yeo_johnson");
+  RecordingSink whole, first, second;
+  ASSERT_TRUE(Run(train, whole).ok());
+  train.attempt = 2;
+  ASSERT_TRUE(RunALittle(train, first).ok());
+  train.attempt = 3;
+  train.batch = 0;
+  train.resume = first.All<rp::CheckpointSaved>().back().manifest;
+  ASSERT_TRUE(Run(train, second).ok());
+  EXPECT_GT(second.All<rp::Started>()[0].first_step, 0);
+  EXPECT_EQ(Tensors(whole), Tensors(second));
+  EXPECT_EQ(Answers(whole.All<rp::FoldSaved>().back()),
+            Answers(second.All<rp::FoldSaved>().back()));
 }
 
 TEST_F(TrainerTest, ARunResumedInMidEpochEndsAsIfNeverStopped) {

@@ -7,11 +7,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/data/table/npy.h"
 #include "common/job_rules/task_rules.h"
 #include "tests/worker/fixture/fold_fixture.h"
 #include "tests/worker/fixture/recording_sink.h"
@@ -135,6 +139,86 @@ TEST_P(TreeTrainerTest, OtherModelsAndThoseThatAreShortOfTimeTellNoImportance) {
   hurried.stop_ms = 50;
   Run(hurried, StopCause::kTime, clock);
   EXPECT_TRUE(sink_.All<rp::Importance>().empty());
+}
+
+// Of amounts whose noise is a factor.
+TableRows Amounts(const FixtureOptions& options) {
+  TableRows rows = MakeRows(options);
+  for (float& value : rows.train_target.numbers) value = std::exp((value - 1000) / 40);
+  return rows;
+}
+
+TEST_P(TreeTrainerTest, TransformedTargetsAreAnsweredInTheirOwnUnit) {
+  FixtureOptions options;
+  options.classification = false;
+  std::map<std::string, double> scores;
+  for (const char* metric : {"mae", "rmse"}) {
+    for (const char* transform : {"none", "log", "yeo_johnson"}) {
+      rp::Train train = Task(/*patience=*/30);
+      train.table = WriteState(train.state_dir, Amounts(options), MakeFolds(options));
+      train.spec_json = absl::StrCat(
+          R"({"task":{"type":"regression","metric":")", metric, R"("},"model":{")", GetParam().kind,
+          R"(":{"learning_rate":0.1,")", GetParam().rounds, R"(":300,")", GetParam().patience,
+          R"(":30}},"train":{"target_transform":")", transform, R"("}})");
+      RecordingSink sink;
+      TaskControl control(train, SystemClock());
+      TreeTrainer trainer(train, control, sink, SystemClock());
+      ASSERT_TRUE(TrainFold(trainer).ok());
+      const rp::FoldSaved saved = sink.All<rp::FoldSaved>().back();
+      scores[absl::StrCat(metric, " ", transform)] = saved.score;
+      ASSERT_FALSE(sink.All<rp::Epoch>().empty());
+      EXPECT_EQ(sink.All<rp::Epoch>().back().best_metric, saved.score);
+      const auto test = ReadNpyFloat(
+          absl::StrCat(train.state_dir, "/", AttemptDir("job", train.attempt), "/", kTestFile));
+      ASSERT_TRUE(test.ok()) << test.status();
+      if (std::string(transform) != "log") continue;
+      for (const float answer : test->values) EXPECT_GT(answer, 0);
+    }
+  }
+  EXPECT_LT(scores["mae log"], 0.95 * scores["mae none"]);
+  EXPECT_LT(scores["mae yeo_johnson"], scores["mae none"]);
+  EXPECT_LT(scores["rmse log"], scores["rmse none"]);
+}
+
+TEST_P(TreeTrainerTest, ATransformedFoldGoesOnFromItsCheckpointWithTheSameAnswers) {
+  FixtureOptions options;
+  options.classification = false;
+  rp::Train train = Task(/*patience=*/0);
+  train.table = WriteState(train.state_dir, Amounts(options), MakeFolds(options));
+  train.spec_json =
+      absl::StrCat(R"({"task":{"type":"regression","metric":"rmse"},"model":{")", GetParam().kind,
+                   R"(":{"learning_rate":0.1,")", GetParam().rounds, R"(":100,")",
+                   GetParam().patience, R"(":0}},"train":{"target_transform":"yeo_johnson"}})");
+  const auto answers = [&](const rp::FoldSaved& saved) {
+    const std::string dir = absl::StrCat(train.state_dir, "/", JobDir("job"), "/");
+    return *ReadFile(dir + saved.oof) + *ReadFile(dir + saved.test);
+  };
+  const rp::FoldSaved whole = Run(train, StopCause::kEpochs);
+  train.attempt = 4;
+  train.epochs = 40;
+  Run(train, StopCause::kEpochs);
+  train.attempt = 5;
+  train.epochs = 100;
+  train.resume = sink_.All<rp::CheckpointSaved>().back().manifest;
+  const rp::FoldSaved resumed = Run(train, StopCause::kEpochs);
+  EXPECT_EQ(resumed.score, whole.score);
+  EXPECT_EQ(answers(resumed), answers(whole));
+}
+
+TEST_P(TreeTrainerTest, ATargetWithoutALogarithmIsNamed) {
+  FixtureOptions options;
+  options.classification = false;
+  TableRows rows = Amounts(options);
+  rows.train_target.numbers[5] = 0;
+  rp::Train train = Task(/*patience=*/0);
+  train.table = WriteState(train.state_dir, rows, MakeFolds(options));
+  train.spec_json = absl::StrCat(R"({"task":{"type":"regression"},"model":{")", GetParam().kind,
+                                 R"(":{}},"train":{"target_transform":"log"}})");
+  TaskControl control(train, SystemClock());
+  TreeTrainer trainer(train, control, sink_, SystemClock());
+  EXPECT_EQ(trainer.Start().message(),
+            "row 6, target 'y': 0 has no logarithm, but train.target_transform log takes targets "
+            "above 0; yeo_johnson takes all");
 }
 
 INSTANTIATE_TEST_SUITE_P(Libraries, TreeTrainerTest, testing::ValuesIn(kLibraries),
