@@ -243,7 +243,8 @@ void CheckKinds(const std::string& path, const std::string& kind, const Add& add
   }
   if (own.empty() && kind == kCommandKind) {
     add(place, "is of networks; a program has its own settings, such as {lr}");
-  } else if (own.empty() && IsTrees(kind) && !absl::StartsWith(path, "train.loss.")) {
+  } else if (own.empty() && IsTrees(kind) && !absl::StartsWith(path, "train.loss.") &&
+             path != "train.target_transform") {
     add(place, absl::StrCat("is of networks; model.", kind, " has settings of its own"));
   }
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "common/search/range.h"
 #include "common/spec/yaml_spec.h"
@@ -142,6 +143,14 @@ TEST(SearchRulesTest, TheSpaceIsOfOneKindOfModel) {
   spec = Searching("train.learning_rate", "log(1e-4, 1e-1)");
   spec.mutable_model()->mutable_lightgbm();
   EXPECT_THAT(Errors(spec), HasSubstr("is of networks; model.lightgbm has settings of its own"));
+  // Trees learn other losses and scales, too.
+  for (const auto& [path, range] : {std::make_pair("train.loss.kind", "choice(mse, mae)"),
+                                    {"train.target_transform", "choice(none, log, yeo_johnson)"}}) {
+    spec = Searching(path, range);
+    spec.mutable_model()->mutable_lightgbm();
+    spec.mutable_task()->set_type("regression");
+    EXPECT_EQ(Errors(spec), "") << path;
+  }
   spec = Searching();
   spec.mutable_model()->mutable_automatic();
   EXPECT_THAT(Errors(spec), HasSubstr("varies one kind of model, but `model: auto` tries several"));

@@ -4,9 +4,11 @@
 #include <absl/strings/str_replace.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "common/data/table/npy.h"
 #include "tests/worker/device/limited_memory.h"
@@ -50,6 +52,37 @@ TEST_P(TransportTest, MembersOfANetworkTrainInAGangAsAlone) {
   ASSERT_TRUE(Run(one, alone).ok());
   RunGang(two, 2, gang);
   ExpectNear(Tensors(alone), Tensors(gang), 2e-5f);
+}
+
+// Each rank answers for some of the validation rows, and what makes means of the answers is of all.
+TEST_P(TransportTest, TransformedAnswersOfAGangAreThoseOfOneRank) {
+  options_.classification = false;
+  TableRows rows = MakeRows(options_);
+  for (float& value : rows.train_target.numbers) value = std::exp((value - 1000) / 40);
+  table_ = WriteState(state_, rows, MakeFolds(options_));
+  const auto spec = [](absl::string_view more) {
+    return Spec(absl::StrCat(R"("patience":0,"target_transform":"yeo_johnson")", more),
+                /*dropout=*/0, R"("type":"regression","metric":"rmse")");
+  };
+  RecordingSink alone, gang;
+  rp::Train one = Exact(1, 32), two = Exact(2, 16);
+  one.spec_json = spec("");
+  two.spec_json = spec(absl::StrCat(",\"collective\":\"", GetParam(), "\""));
+  ASSERT_TRUE(Run(one, alone).ok());
+  RunGang(two, 2, gang);
+  const rp::FoldSaved by_one = alone.All<rp::FoldSaved>().back();
+  const rp::FoldSaved by_two = gang.All<rp::FoldSaved>().back();
+  EXPECT_NEAR(by_two.score, by_one.score, 1e-3 * by_one.score);
+  for (const auto& [a, b] : {std::make_pair(by_one.oof, by_two.oof), {by_one.test, by_two.test}}) {
+    const auto first = ReadNpyFloat(absl::StrCat(state_, "/", JobDir("job"), "/", a));
+    const auto second = ReadNpyFloat(absl::StrCat(state_, "/", JobDir("job"), "/", b));
+    ASSERT_TRUE(first.ok() && second.ok());
+    ASSERT_EQ(first->values.size(), second->values.size());
+    for (size_t i = 0; i < first->values.size(); ++i) {
+      if (std::isnan(first->values[i])) continue;
+      EXPECT_NEAR(second->values[i], first->values[i], 1e-3 * (1 + std::fabs(first->values[i])));
+    }
+  }
 }
 
 // Plain descent, so that the gradient's length counts: it is divided by the weights of all ranks.
