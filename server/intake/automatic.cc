@@ -136,6 +136,8 @@ void FillTrials(const DataFiles& files, const DataFile& train, const v1::JobSpec
       table.classes = static_cast<int>(sample->distinct);
     }
     table.counts = sample.ok() && LooksLikeCounts(*sample);
+    table.skewed = sample.ok() && IsSkewed(*sample);
+    table.positive = sample.ok() && sample->least > 0;
   }
   std::vector<v1::TrialSpec> trials = beside ? ProgramAndPortfolio(resolved, asked.train(), table)
                                              : MakePortfolio(resolved, asked.train(), table);

@@ -3,9 +3,11 @@
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <unordered_set>
+#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/data/table/csv.h"
@@ -21,6 +23,7 @@ constexpr size_t kMostClasses = 20;     // of whole numbers
 constexpr int64_t kRowsPerClass = 10;   // so many at least, if they are whole numbers
 constexpr double kNumericShare = 0.95;  // of the values of a column that is numeric
 constexpr double kZeroShare = 0.02;     // so many at least, of counts
+constexpr double kLeastSkewness = 1;    // of a target that may be learnt transformed
 constexpr double kLeastScatter = 0.5;   // of counts: the variance by the mean; Poisson's is 1
 
 class Collector {
@@ -45,6 +48,7 @@ class Collector {
       const double distance = number - sample_.mean;
       sample_.mean += distance / static_cast<double>(sample_.numbers);
       squares_ += distance * (number - sample_.mean);
+      all_.push_back(number);
       if (!Full()) numbers_.insert(number);
       return;
     }
@@ -67,15 +71,35 @@ class Collector {
     }
     sample_.distinct = numbers_.size() + texts_.size();
     if (sample_.numbers > 0) sample_.variance = squares_ / static_cast<double>(sample_.numbers);
+    if (!all_.empty()) DescribeShape();
   }
 
  private:
+  // A single wild number does not make a column skewed.
+  void DescribeShape() {
+    std::sort(all_.begin(), all_.end());
+    sample_.least = all_.front();
+    const size_t cut = all_.size() / 100;
+    const float low = all_[cut], high = all_[all_.size() - 1 - cut];
+    double mean = 0, squares = 0, cubes = 0;
+    for (const float number : all_) mean += std::clamp(number, low, high);
+    mean /= static_cast<double>(all_.size());
+    for (const float number : all_) {
+      const double distance = std::clamp(number, low, high) - mean;
+      squares += distance * distance;
+      cubes += distance * distance * distance;
+    }
+    if (!(squares > 0)) return;
+    sample_.skewness = std::sqrt(static_cast<double>(all_.size())) * cubes / std::pow(squares, 1.5);
+  }
+
   bool Full() const { return numbers_.size() + texts_.size() >= ColumnSample::kMostDistinct; }
 
   ColumnSample& sample_;
-  double squares_ = 0;  // of the distances from the mean
-  int64_t marks_ = 0;   // values that are missing if the column is numeric
-  std::string mark_;    // the first of them
+  double squares_ = 0;      // of the distances from the mean
+  int64_t marks_ = 0;       // values that are missing if the column is numeric
+  std::string mark_;        // the first of them
+  std::vector<float> all_;  // numbers
   std::unordered_set<float> numbers_;
   std::unordered_set<std::string> texts_;
 };
@@ -112,6 +136,8 @@ bool LooksLikeCounts(const ColumnSample& sample) {
          static_cast<double>(sample.zeros) >= kZeroShare * static_cast<double>(sample.numbers) &&
          sample.variance >= kLeastScatter * sample.mean;
 }
+
+bool IsSkewed(const ColumnSample& sample) { return std::fabs(sample.skewness) >= kLeastSkewness; }
 
 absl::StatusOr<TypeChoice> TypeOfTarget(const std::string& target, const ColumnSample& sample) {
   if (sample.values == 0) {

@@ -48,6 +48,8 @@ std::string CacheKey(v1::JobSpec spec) {
     spec.mutable_model()->mutable_pretrained()->clear_folder();
   }
   v1::TrainSpec& train = *spec.mutable_train();
+  // Nor did they transform targets.
+  if (train.target_transform() == kNoTransform) train.clear_target_transform();
   train.clear_checkpoint_every();
   train.clear_checkpoint_epochs();
   train.clear_keep_best();

@@ -108,7 +108,6 @@ class Maker {
         asked_(asked),
         table_(table),
         classification_(resolved.task().type() == "classification"),
-        counts_(table.counts && LearnsMeans(resolved, asked)),
         few_rows_(table.rows > 0 && table.rows < kFewRows),
         most_(static_cast<size_t>(resolved.model().automatic().trials())),
         draw_(resolved.data().seed()) {}
@@ -128,7 +127,7 @@ class Maker {
       AddXgboost(DrawXgboost());
       if (draw_.Flip()) AddMlp(DrawMlp());
     }
-    if (counts_) LearnCounts();
+    LearnOtherwise();
     return std::move(trials_);
   }
 
@@ -242,11 +241,19 @@ class Maker {
 
   // ---- Trials ------------------------------------------------------------------
 
-  // Whether the loss is free, and answers are to be means of the target.
-  static bool LearnsMeans(const v1::JobSpec& resolved, const v1::TrainSpec& asked) {
+  // Whether answers are to be means of the target.
+  static bool LearnsMeans(const v1::JobSpec& resolved) {
     const std::string& metric = resolved.task().metric();
-    return resolved.task().type() == "regression" && asked.loss().kind().empty() &&
-           (metric == "rmse" || metric == "r2");
+    return metric == "rmse" || metric == "r2";
+  }
+
+  // The quick first setting comes again, to learn otherwise: it costs least, and one scale may be
+  // worth more than all other settings.
+  void RepeatFirst() {
+    if (trials_.empty() || most_ < 2) return;
+    trials_.insert(trials_.begin() + 1, trials_[0]);
+    trials_[1].set_name(absl::StrCat(trials_[0].name(), "-again"));
+    if (trials_.size() > most_) trials_.pop_back();
   }
 
   v1::TrialSpec& Add(const std::string& kind) {
@@ -256,10 +263,27 @@ class Maker {
     return trial;
   }
 
-  // Every other trial of a kind learns counts by their own loss: an ensemble gains from both. The
-  // first trial of all does not: its folds make the quality, and a negative target that the sample
-  // has not shown would fail them.
-  void LearnCounts() {
+  // How some of the trials learn the target.
+  struct Scale {
+    std::string loss, transform;  // one of them
+  };
+  Scale OtherScale() const {
+    if (resolved_.task().type() != "regression" || !asked_.loss().kind().empty() ||
+        !asked_.target_transform().empty()) {
+      return {};
+    }
+    if (LearnsMeans(resolved_) && table_.counts) return {"poisson", ""};
+    if (!table_.skewed) return {};
+    return {"", table_.positive ? "log" : "yeo_johnson"};
+  }
+
+  // Every other trial of a kind learns the target in another scale: an ensemble gains from both.
+  // The first trial of all does not: its folds make the quality, and a target that the sample has
+  // not shown, such as a negative one, would fail them.
+  void LearnOtherwise() {
+    const Scale scale = OtherScale();
+    if (scale.loss.empty() && scale.transform.empty()) return;
+    if (!scale.transform.empty()) RepeatFirst();
     std::map<v1::ModelSpec::ArchitectureCase, int> of_kind;
     if (!trials_.empty()) of_kind[trials_[0].model().architecture_case()] = 1;
     for (v1::TrialSpec& trial : trials_) {
@@ -268,7 +292,8 @@ class Maker {
           !trial.model().has_kernel() && trial.model().lightgbm().boosting() != "rf";
       if (other || !learns) continue;
       if (!trial.has_train()) *trial.mutable_train() = resolved_.train();
-      trial.mutable_train()->mutable_loss()->set_kind("poisson");
+      if (!scale.loss.empty()) trial.mutable_train()->mutable_loss()->set_kind(scale.loss);
+      if (!scale.transform.empty()) trial.mutable_train()->set_target_transform(scale.transform);
     }
   }
 
@@ -374,7 +399,7 @@ class Maker {
   const v1::JobSpec& resolved_;
   const v1::TrainSpec& asked_;
   const TableHint& table_;
-  const bool classification_, counts_, few_rows_;
+  const bool classification_, few_rows_;
   const size_t most_;
   Draw draw_;
   bool lightgbm_ = false, xgboost_ = false, mlp_ = false, kernel_ = false;

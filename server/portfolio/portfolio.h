@@ -15,7 +15,9 @@ struct TableHint {
   double rows = 0;
   int features = 0;  // columns that a model may read
   int classes = 0;
-  bool counts = false;  // the target looks like counts of events
+  bool counts = false;    // the target looks like counts of events
+  bool skewed = false;    // one of the target's tails is much longer than the other
+  bool positive = false;  // all its values that are known are above 0
 };
 
 // Returns the trials of a resolved spec with model.automatic, at most as many as it allows. The

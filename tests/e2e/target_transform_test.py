@@ -134,6 +134,37 @@ def _():
                 assert abs(float(one) - float(other)) <= 1e-4 * float(one), (told, same)
 
 
+def automatic(house, rows, bad=None):
+    """A Job that names nothing but its data and its metric."""
+    house.write("train.csv", prices(rows, 1, bad=bad))
+    house.write("test.csv", prices(600, 2, first_id=rows))
+    return house.submit({"name": "prices", "cache": "off", "task": {"metric": "mae"}, "budget": {"time": "15s"},
+                         "data": {"train": "train.csv", "test": "test.csv", "target": "price", "id": "id"}}, "--wait")
+
+
+@case("Prices: a spec that names only the metric tries the logarithm, too, and gains by it", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = automatic(house, 2000)
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        first, again = house.json("get", job["id"])["trials"][:2]
+        assert (first["name"], again["name"]) == ("lightgbm", "lightgbm-again"), (first, again)
+        assert again["scored_folds"] >= 4 and again["score"] < 0.95 * first["score"], (first, again)
+        assert job["scores"]["oof"] < 0.95 * first["score"], (job["scores"], first)
+
+
+@case("Prices: one without a logarithm beyond the first MiB costs no quality where nobody asked for it", limit_s=120)
+def _():
+    with House(slots=2) as house:
+        house.start()
+        job = automatic(house, 60_000, bad=59_990)
+        assert os.path.getsize(os.path.join(house.data, "train.csv")) > 1.2 * 2**20
+        assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
+        told = [fold["message"] for fold in job["folds"] if fold["state"] == "FAILED"]
+        assert told and all("-0.5 has no logarithm" in message for message in told), job["folds"]
+
+
 @case("Prices: what is not above 0 has no logarithm, and classes have none either", limit_s=60)
 def _():
     with House(slots=1) as house:

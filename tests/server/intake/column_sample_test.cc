@@ -4,6 +4,7 @@
 #include <absl/strings/str_join.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace traind {
@@ -86,6 +87,31 @@ TEST(ColumnSampleTest, CountsAreWholeNumbersFromZeroOnThatScatter) {
   EXPECT_FALSE(counts({"5", "6", "7", "1", "19"})) << "no zeros";
   EXPECT_FALSE(counts({"0", "3", "3", "3", "3", "3", "3", "3"})) << "no scatter";
   EXPECT_FALSE(counts({"0", "0"}));
+}
+
+ColumnSample SampleOf(const std::vector<std::string>& values) {
+  const auto sample =
+      SampleColumn(absl::StrCat("y\n", absl::StrJoin(values, "\n"), "\n"), "t", "y");
+  EXPECT_TRUE(sample.ok()) << sample.status();
+  return *sample;
+}
+
+TEST(ColumnSampleTest, OneTailMakesAColumnSkewedAndAWildNumberDoesNot) {
+  std::vector<std::string> even, right, left;
+  for (int i = 0; i < 400; ++i) {
+    even.push_back(absl::StrCat(i));
+    right.push_back(absl::StrCat(std::exp(0.01 * i)));
+    left.push_back(absl::StrCat(-std::exp(0.01 * i)));
+  }
+  EXPECT_FALSE(IsSkewed(SampleOf(even)));
+  EXPECT_NEAR(SampleOf(even).skewness, 0, 1e-3);
+  EXPECT_TRUE(IsSkewed(SampleOf(right)));
+  EXPECT_TRUE(IsSkewed(SampleOf(left)));
+  EXPECT_EQ(SampleOf(right).least, 1);
+  even.insert(even.end(), {"1e9", "-50"});
+  EXPECT_FALSE(IsSkewed(SampleOf(even)));
+  EXPECT_EQ(SampleOf(even).least, -50);
+  EXPECT_FALSE(IsSkewed(SampleOf({"7", "7", "7"})));
 }
 
 TEST(ColumnSampleTest, WithoutAValueThereIsNoType) {

@@ -80,6 +80,78 @@ TEST(PortfolioTest, EveryOtherTrialOfAKindLearnsCountsByTheirOwnLoss) {
   }
 }
 
+TableHint Hint(bool counts, bool skewed, bool positive) {
+  TableHint hint = {900, 10, 0, counts};
+  hint.skewed = skewed;
+  hint.positive = positive;
+  return hint;
+}
+
+// What trials learn, by kind: a loss, a transform, or nothing.
+std::map<std::string, std::vector<std::string>> ScalesOf(const v1::JobSpec& spec,
+                                                         const TableHint& hint,
+                                                         const v1::TrainSpec& asked = {}) {
+  std::map<std::string, std::vector<std::string>> scales;
+  for (const v1::TrialSpec& trial : MakePortfolio(spec, asked, hint)) {
+    const v1::TrainSpec& train = trial.train();
+    const std::string transform =
+        train.target_transform() == "none" ? "" : train.target_transform();
+    scales[trial.name().substr(0, trial.name().find('-'))].push_back(train.loss().kind() +
+                                                                     transform);
+  }
+  return scales;
+}
+
+int CountOf(const std::vector<std::string>& scales, const char* scale) {
+  return static_cast<int>(std::count(scales.begin(), scales.end(), scale));
+}
+
+TEST(PortfolioTest, EveryOtherTrialOfAKindLearnsASkewedTargetTransformed) {
+  const v1::JobSpec spec = SpecOf("regression");
+  for (const bool positive : {true, false}) {
+    const TableHint hint = Hint(false, true, positive);
+    const char* const own = positive ? "log" : "yeo_johnson";
+    EXPECT_EQ(WrongWith(spec, MakePortfolio(spec, {}, hint)), "");
+    auto scales = ScalesOf(spec, hint);
+    for (const char* kind : {"lightgbm", "xgboost", "mlp"}) {
+      const auto all = static_cast<double>(scales[kind].size());
+      EXPECT_NEAR(CountOf(scales[kind], own), 0.5 * all, 1) << kind;
+      EXPECT_NEAR(CountOf(scales[kind], ""), 0.5 * all, 1) << kind;
+    }
+    EXPECT_EQ(scales["lightgbm"][0], "") << "the first trial makes the quality";
+    const auto trials = MakePortfolio(spec, {}, hint);
+    EXPECT_EQ(trials.size(), 60u);
+    EXPECT_EQ(trials[1].model().SerializeAsString(), trials[0].model().SerializeAsString());
+    EXPECT_EQ(trials[1].train().target_transform(), own) << "the quick setting comes again";
+    v1::JobSpec one = spec;
+    one.mutable_model()->mutable_automatic()->set_trials(1);
+    EXPECT_EQ(MakePortfolio(one, {}, hint).size(), 1u);
+  }
+}
+
+TEST(PortfolioTest, CountsOfMeansHaveTheirLossAndOthersTheTransform) {
+  v1::JobSpec spec = SpecOf("regression");
+  auto scales = ScalesOf(spec, Hint(/*counts=*/true, /*skewed=*/true, /*positive=*/false));
+  EXPECT_GT(CountOf(scales["xgboost"], "poisson"), 3);
+  EXPECT_EQ(CountOf(scales["xgboost"], "yeo_johnson"), 0) << "one scale besides its own";
+  spec.mutable_task()->set_metric("mae");
+  scales = ScalesOf(spec, Hint(true, true, false));
+  EXPECT_EQ(CountOf(scales["xgboost"], "poisson"), 0);
+  EXPECT_GT(CountOf(scales["xgboost"], "yeo_johnson"), 3);
+}
+
+TEST(PortfolioTest, ATransformThatTheSpecNamesIsThatOfAllTrials) {
+  v1::JobSpec spec = SpecOf("regression");
+  for (const char* named : {"none", "yeo_johnson"}) {
+    v1::TrainSpec asked;
+    asked.set_target_transform(named);
+    spec.mutable_train()->set_target_transform(named);
+    for (const auto& [kind, scales] : ScalesOf(spec, Hint(false, true, true), asked)) {
+      EXPECT_EQ(CountOf(scales, "log"), 0) << kind;
+    }
+  }
+}
+
 TEST(PortfolioTest, CountsChangeNothingWhereTheLossOrTheMetricSaysOtherwise) {
   const auto differs = [](const v1::JobSpec& spec, const v1::TrainSpec& asked) {
     const auto counts = MakePortfolio(spec, asked, {900, 10, 0, /*counts=*/true});
