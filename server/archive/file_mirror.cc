@@ -127,8 +127,11 @@ absl::Status InParallel(size_t count, const std::function<absl::Status(size_t)>&
 }  // namespace
 
 FileMirror::FileMirror(std::shared_ptr<const ObjectStore> objects, std::string state_dir,
-                       const Clock* clock)
-    : objects_(std::move(objects)), state_dir_(std::move(state_dir)), clock_(clock) {}
+                       const Clock* clock, std::function<void()> also)
+    : objects_(std::move(objects)),
+      state_dir_(std::move(state_dir)),
+      clock_(clock),
+      also_(std::move(also)) {}
 
 FileMirror::~FileMirror() { EndThreads(); }
 
@@ -407,6 +410,7 @@ void FileMirror::Run() {
     if (stop_ || way == Way::kNone) return;
     const absl::Duration begun = clock_->MonotonicNow();
     const absl::Status done = way == Way::kGet ? Get(false) : Give();
+    if (way == Way::kGive && !stop_) also_();
     if (stop_) return;
     if (!done.ok() && !failed) TRAIND_LOG(WARNING) << "files and the bucket differ: " << done;
     if (done.ok() && failed) TRAIND_LOG(INFO) << "the bucket has all files again";

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,8 +34,11 @@ namespace traind {
 // Threads: safe, but for the constructor and the destructor.
 class FileMirror {
  public:
+  // also: called by its thread after each turn of giving; it gives what goes beside these files.
   // Ownership: the clock outlives it.
-  FileMirror(std::shared_ptr<const ObjectStore> objects, std::string state_dir, const Clock* clock);
+  FileMirror(
+      std::shared_ptr<const ObjectStore> objects, std::string state_dir, const Clock* clock,
+      std::function<void()> also = [] {});
   ~FileMirror();  // as if the process was killed
   FileMirror(const FileMirror&) = delete;
   FileMirror& operator=(const FileMirror&) = delete;
@@ -95,6 +99,7 @@ class FileMirror {
   const std::shared_ptr<const ObjectStore> objects_;
   const std::string state_dir_;
   const Clock* const clock_;
+  const std::function<void()> also_;
 
   absl::Mutex turn_;  // held during a turn
   mutable absl::Mutex mutex_;

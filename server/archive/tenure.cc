@@ -79,7 +79,11 @@ absl::StatusOr<std::unique_ptr<Tenure>> Tenure::Begin(TenureOptions options, con
   if (objects->is_folder()) {
     RETURN_IF_ERROR(LinkFolders(state_dir, tenure->options_.artifacts));
   } else {
-    tenure->mirror_ = std::make_unique<FileMirror>(objects, state_dir, clock);
+    // The lease must not wait for what a slow link takes.
+    tenure->mirror_ = std::make_unique<FileMirror>(objects, state_dir, clock, [raw = tenure.get()] {
+      raw->GiveFiles();
+      raw->GiveLogs(kMostLogBytes);
+    });
     if (tenure->options_.standby) tenure->mirror_->Follow();
   }
   RETURN_IF_ERROR(tenure->Wait());
@@ -349,8 +353,12 @@ void Tenure::Run() {
     mutex_.AssertReaderHeld();
     return stopping_;
   };
-  GiveFiles();
-  GiveLogs(kMostLogBytes);
+  const auto give = [this] {
+    if (mirror_ != nullptr) return;  // it does so
+    GiveFiles();
+    GiveLogs(kMostLogBytes);
+  };
+  give();
   while (true) {
     const absl::Duration begun = clock_->MonotonicNow();
     bool renew = false;
@@ -371,8 +379,7 @@ void Tenure::Run() {
         absl::MutexLock lock(&mutex_);
         lease_->Renewed(begun);
       }
-      GiveFiles();
-      GiveLogs(kMostLogBytes);
+      give();
     } else {
       TRAIND_LOG(WARNING) << "the lease was not renewed: " << written;
       absl::MutexLock lock(&mutex_);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/base/write_all.h"
@@ -22,10 +23,14 @@ namespace {
 
 constexpr size_t kMostContent = 64 << 20;
 constexpr size_t kMostIdle = 16;
-constexpr int64_t kConnectMs = 5000;
+constexpr int64_t kConnectMs = 3000;
 // Of a file: with fewer bytes a second for so long the connection counts as dead.
 constexpr int64_t kLeastSpeed = 1024, kSlowSeconds = 20;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kGivesUp = absl::Seconds(6);
+// Of requests that take no longer: without a byte for so long they count as dead.
+constexpr absl::Duration kQuick = absl::Seconds(10);
+constexpr int64_t kSilentSeconds = 3;
 
 // What libcurl's functions read and write during one try.
 struct Transfer {
@@ -214,6 +219,10 @@ absl::StatusOr<S3Answer> S3Client::TryOnce(const S3Request& request, bool* again
     curl_.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(kSlowSeconds));
   } else {
     curl_.set(handle, CURLOPT_TIMEOUT_MS, limit_ms);
+    if (request.limit <= kQuick) {
+      curl_.set(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+      curl_.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(kSilentSeconds));
+    }
   }
   if (!location_.ca_file.empty()) curl_.set(handle, CURLOPT_CAINFO, location_.ca_file.c_str());
   if (sends) {
@@ -258,11 +267,12 @@ absl::StatusOr<S3Answer> S3Client::TryOnce(const S3Request& request, bool* again
 
 absl::StatusOr<S3Answer> S3Client::Call(const S3Request& request) const {
   absl::Duration pause = kFirstPause;
+  const absl::Duration give_up = SystemClock().MonotonicNow() + kGivesUp;
   for (int tried = 1;; ++tried) {
     bool again = false;
     absl::StatusOr<S3Answer> answer = TryOnce(request, &again);
     if (answer.ok() && answer->code == 409 && tried < request.tries) again = true;
-    if (!again || tried >= request.tries) {
+    if (!again || tried >= request.tries || SystemClock().MonotonicNow() >= give_up) {
       if (answer.ok()) answer->repeated = tried > 1;
       return answer;
     }

@@ -172,6 +172,11 @@ TEST_F(BucketTest, AStoreThatIsBusyIsAskedAgain) {
   EXPECT_TRUE(absl::IsUnavailable(objects_->Read("a").status()));
 }
 
+TEST_F(BucketTest, AStoreThatIsSilentIsGivenUp) {
+  bucket_.Ask(R"({"slow": 60})");
+  EXPECT_TRUE(absl::IsUnavailable(objects_->WriteOnce("store/log/1", {"one"})));
+}
+
 // The write was carried out, and its answer lost: it is told from that of somebody else.
 TEST_F(BucketTest, AWriteWhoseAnswerWasLostIsKnownAgain) {
   bucket_.Ask(R"({"lose": 1})");
