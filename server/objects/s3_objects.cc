@@ -25,7 +25,7 @@ namespace traind {
 namespace {
 
 // Larger objects are sent in such parts. A store takes at most 10,000 of them.
-constexpr int64_t kPartBytes = int64_t{64} << 20;
+constexpr int64_t kPartBytes = int64_t{32} << 20;
 constexpr int64_t kMostParts = 10000;
 constexpr char kOnce[] = "If-None-Match: *";
 // Shorter than the time after which the holder of a lease gives up.

@@ -137,7 +137,7 @@ TEST_P(ObjectStoreTest, AListIsWholeAndSorted) {
 }
 
 TEST_P(ObjectStoreTest, ALargeFileGoesInParts) {
-  std::string bytes((size_t{64} << 20) + 12345, '\0');
+  std::string bytes((size_t{32} << 20) + 12345, '\0');
   for (size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<char>(i >> 12);
   const OpenFile sent(bytes), got;
   ASSERT_EQ(objects_->WriteFile("cache/large", {sent.fd(), absl::Now()}, kNever), absl::OkStatus());
