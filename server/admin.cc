@@ -225,7 +225,7 @@ absl::Status Restore(const std::string& backup, const std::string& state_dir) {
 }
 
 absl::Status RestoreArchive(const std::string& artifacts, const std::string& state_dir) {
-  ASSIGN_OR_RETURN(const auto objects, OpenObjects(artifacts));
+  ASSIGN_OR_RETURN(const auto objects, OpenObjects(artifacts, ObjectUse::kRead));
   ASSIGN_OR_RETURN(const Archive archive, Archive::Open(objects));
   RETURN_IF_ERROR(MakeDirs(state_dir));
   ASSIGN_OR_RETURN(const FileLock lock, FileLock::Acquire(absl::StrCat(state_dir, "/", kLockFile)));

@@ -71,7 +71,7 @@ absl::Status LinkFolders(const std::string& state_dir, const std::string& artifa
 }
 
 absl::StatusOr<std::unique_ptr<Tenure>> Tenure::Begin(TenureOptions options, const Clock* clock) {
-  ASSIGN_OR_RETURN(const auto objects, OpenObjects(options.artifacts));
+  ASSIGN_OR_RETURN(const auto objects, OpenObjects(options.artifacts, ObjectUse::kOwn));
   ASSIGN_OR_RETURN(Archive archive, Archive::Create(objects));
   std::unique_ptr<Tenure> tenure(new Tenure(std::move(options), clock, std::move(archive)));
   RETURN_IF_ERROR(tenure->ReadMarker());
@@ -106,6 +106,7 @@ Tenure::~Tenure() {
   }
   changed_.NotifyAll();
   if (renews_.joinable()) renews_.join();
+  mirror_.reset();  // its thread uses the rest
 }
 
 // ---- what the state folder knows ----------------------------------------------

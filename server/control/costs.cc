@@ -121,10 +121,21 @@ const TransferCost& ControlCore::Impl::TransferCostOf(const JobEntry& entry) con
   TransferCost& cost = entry.pace.transfers.emplace();
   const Job& job = entry.view();
   if (!FilesTravel(job.attempts)) return cost;
-  std::vector<TransferPlace> places;
-  for (const auto& [id, worker] : workers_) {
-    if (!worker.takes_tasks() || !HasLabels(worker.labels, entry.shape.constraints)) continue;
-    places.push_back({id, static_cast<int>(worker.slots.size()), worker.own_folder});
+  // Any number of Workers may be there: only those of the Job's Attempts are looked at.
+  GangShape shape = entry.shape;
+  shape.slots = 1;
+  const Capacity& capacity = board_.capacity();
+  TransferPlaces places;
+  places.slots = capacity.CountGangs(shape, /*may_span=*/false, /*needs_shared_folder=*/false);
+  places.own =
+      places.slots - capacity.CountGangs(shape, /*may_span=*/false, /*needs_shared_folder=*/true);
+  for (const Attempt& attempt : job.attempts) {
+    const WorkerSlots* const worker = board_.Find(attempt.worker);
+    if (worker == nullptr || !worker->own_folder) continue;
+    if (!HasLabels(worker->labels, shape.constraints)) continue;
+    places.known[attempt.worker] = static_cast<int>(
+        std::count_if(worker->slots.begin(), worker->slots.end(),
+                      [&](const WorkerSlots::Slot& slot) { return SuitsSlot(shape, slot); }));
   }
   cost.fetch_s = FetchSeconds(job.attempts, places);
   cost.send_s = SendSeconds(job.attempts, ResultBytes(job));

@@ -263,16 +263,18 @@ absl::Status CheckCondition(const ObjectStore& objects) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ObjectStore>> OpenS3Objects(const std::string& text,
+                                                                 ObjectUse use,
                                                                  const Environ& environ) {
   ASSIGN_OR_RETURN(S3Location location, ParseS3Location(text, environ));
   ASSIGN_OR_RETURN(auto client, S3Client::Create(std::move(location), environ));
   auto objects = std::make_shared<const S3Objects>(text, std::move(client));
-  RETURN_IF_ERROR(CheckCondition(*objects));
+  if (use == ObjectUse::kOwn) RETURN_IF_ERROR(CheckCondition(*objects));
   return objects;
 }
 
-absl::StatusOr<std::shared_ptr<const ObjectStore>> OpenObjects(const std::string& artifacts) {
-  if (IsBucket(artifacts)) return OpenS3Objects(artifacts, ProcessEnviron);
+absl::StatusOr<std::shared_ptr<const ObjectStore>> OpenObjects(const std::string& artifacts,
+                                                               ObjectUse use) {
+  if (IsBucket(artifacts)) return OpenS3Objects(artifacts, use, ProcessEnviron);
   return OpenFolderObjects(artifacts);
 }
 

@@ -11,14 +11,19 @@
 
 namespace traind {
 
-// text: s3://BUCKET[/PREFIX]. Asks the store whether it keeps If-None-Match, without which two
-// trainds could have one archive. Errors: InvalidArgument (the text, the environment),
+// kOwn: for an archive that is continued; then the store is asked whether it keeps If-None-Match,
+// without which two trainds could have one archive.
+enum class ObjectUse { kRead, kOwn };
+
+// text: s3://BUCKET[/PREFIX]. Errors: InvalidArgument (the text, the environment),
 // FailedPrecondition (credentials, rights, the bucket, a store that ignores the condition),
 // Unavailable.
 absl::StatusOr<std::shared_ptr<const ObjectStore>> OpenS3Objects(const std::string& text,
+                                                                 ObjectUse use,
                                                                  const Environ& environ);
 
 // Of s3://..., or of a folder.
-absl::StatusOr<std::shared_ptr<const ObjectStore>> OpenObjects(const std::string& artifacts);
+absl::StatusOr<std::shared_ptr<const ObjectStore>> OpenObjects(const std::string& artifacts,
+                                                               ObjectUse use);
 
 }  // namespace traind

@@ -44,8 +44,7 @@ bool FilesTravel(const std::vector<Attempt>& attempts) {
   });
 }
 
-double FetchSeconds(const std::vector<Attempt>& attempts,
-                    const std::vector<TransferPlace>& places) {
+double FetchSeconds(const std::vector<Attempt>& attempts, const TransferPlaces& places) {
   Way fetched, sent;
   int64_t table_bytes = 0;
   // By Worker that has the files: the least that it took to find that out. 0: not measured.
@@ -62,14 +61,16 @@ double FetchSeconds(const std::vector<Attempt>& attempts,
     if (looked && (least_s <= 0 || told.fetch_s < least_s)) least_s = told.fetch_s;
   }
   const double table_s = SecondsOf(table_bytes, fetched, sent);
-  double slots = 0, seconds = 0;
-  for (const TransferPlace& place : places) {
-    slots += place.slots;
-    if (!place.own_folder) continue;
-    const auto found = there.find(place.worker);
-    seconds += place.slots * (found != there.end() ? found->second : table_s);
+  double seconds = 0;
+  int lack = places.own;
+  for (const auto& [worker, slots] : places.known) {
+    const auto found = there.find(worker);
+    if (found == there.end()) continue;
+    seconds += slots * found->second;
+    lack -= slots;
   }
-  return slots > 0 ? seconds / slots : 0;
+  seconds += lack * table_s;
+  return places.slots > 0 ? seconds / places.slots : 0;
 }
 
 int64_t ResultBytes(const Job& job) {

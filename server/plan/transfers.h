@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,12 @@
 
 namespace traind {
 
-// A Worker on which the Job's next fold may start.
-struct TransferPlace {
-  std::string worker;
+// The slots on which the Job's next fold may start.
+struct TransferPlaces {
   int slots = 0;
-  bool own_folder = false;  // files travel
+  int own = 0;  // of these, on Workers with folders of their own: files travel
+  // Of these again, on each Worker on which an Attempt of the Job ran.
+  std::map<std::string, int> known;
 };
 
 // Returns whether an Attempt has told of files that travelled.
@@ -25,7 +27,7 @@ bool FilesTravel(const std::vector<Attempt>& attempts);
 // Returns the seconds for which a fold that starts now is expected to fetch: the mean over the
 // slots of `places`. A Worker has what another fold of the Job has fetched there, or PREPARE has
 // written; it only has to compare the files.
-double FetchSeconds(const std::vector<Attempt>& attempts, const std::vector<TransferPlace>& places);
+double FetchSeconds(const std::vector<Attempt>& attempts, const TransferPlaces& places);
 
 // Returns the bytes that travel at the end of a fold: its predictions, its last checkpoint and the
 // one before it, which may be on its way then.

@@ -159,15 +159,15 @@ def _():
         with Link(house.server, "slow", (1e6, 1e6), latency_s=0.02) as link:
             state = os.path.join(house.root, "w1")
             house.start_worker(1, state, hidden(house, house.state, house.data), server=link.address)
-            # The file takes 8 s to the Worker, and each checkpoint some seconds back.
-            job = house.submit(house.spec(rows=12000, folds=2, epochs=100000, budget="60s", model={"mlp": {"hidden": [128, 128]}}))
+            # The file, which becomes half as large on its way, takes 8 s to the Worker, and each checkpoint some seconds back.
+            job = house.submit(house.spec(rows=24000, folds=2, epochs=100000, budget="60s", model={"mlp": {"hidden": [128, 128]}}))
             ended = house.wait(job["id"], 90)
         assert ended["state"] == "SUCCEEDED" and ended["predictions"]["folds"], ended
         assert moment(ended["finished_at"]) <= moment(ended["deadline"]), ended
         prepare = ended["attempts"][0]["transfers"]
-        data = os.path.getsize(os.path.join(house.data, "train12000.csv"))
+        data = os.path.getsize(os.path.join(house.data, "train24000.csv"))
         assert prepare["fetched_bytes"] > data and prepare["sent_bytes"] > 0, prepare
-        assert prepare["fetch_s"] > 0.9 * data / BYTES_PER_S, (prepare, data)
+        assert prepare["fetch_s"] > 0.9 * data / BYTES_PER_S / 3, (prepare, data)
         folds = [a["transfers"] for a in ended["attempts"] if a["task"].startswith("fold-")]
         assert any(t and t["sent_bytes"] > 0 and t["send_s"] > 0 for t in folds), ended["attempts"]
         assert all(not t or t["fetched_bytes"] < data for t in folds), "the table was there"

@@ -75,7 +75,7 @@ class State {
 
 class FileMirrorTest : public testing::Test {
  protected:
-  FileMirrorTest() : objects_(OpenObjects(store_).value()) {}
+  FileMirrorTest() : objects_(OpenObjects(store_, ObjectUse::kOwn).value()) {}
   std::unique_ptr<FileMirror> Mirror(const State& state) const {
     return std::make_unique<FileMirror>(objects_, state.folder(), &SystemClock());
   }
@@ -236,9 +236,8 @@ TEST_F(FileMirrorTest, FilesOfOneJobGoAtOnce) {
   one_.Write("cache/k.table", "columns");
   const auto giver = Mirror(one_);
   giver->GiveJobs({"j", "gone"});
-  EXPECT_THAT(Keys(),
-              ElementsAre("jobs/j/current@link", "jobs/j/prediction-1/manifest.json",
-                          "jobs/j/prediction-1/predictions.csv", "cache/k.table"));
+  EXPECT_THAT(Keys(), ElementsAre("jobs/j/current@link", "jobs/j/prediction-1/manifest.json",
+                                  "jobs/j/prediction-1/predictions.csv", "cache/k.table"));
   // The link waits for a file for which nobody waits.
   one_.Write("jobs/j/prediction-2/masks.zip", std::string(9 << 20, 'x'));
   one_.Publish("j", 2, "more");
@@ -255,7 +254,7 @@ class BucketMirrorTest : public testing::Test {
 };
 
 TEST_F(BucketMirrorTest, FilesGoThereAndBackWithTheirTimes) {
-  const auto objects = OpenObjects(bucket_.place()).value();
+  const auto objects = OpenObjects(bucket_.place(), ObjectUse::kOwn).value();
   one_.Publish("j", 1, "store");
   const timespec old[2] = {{1000000000, 0}, {1000000000, 123456789}};
   ASSERT_EQ(utimensat(AT_FDCWD, (one_ / "jobs/j/prediction-1/predictions.csv").c_str(), old, 0), 0);
@@ -274,7 +273,7 @@ TEST_F(BucketMirrorTest, FilesGoThereAndBackWithTheirTimes) {
 // The link does not arrive before what it leads to.
 TEST_F(BucketMirrorTest, APredictionIsThereWholeOrNotAtAll) {
   if (!bucket_.is_stand_in()) GTEST_SKIP() << "a real store makes no faults";
-  const auto objects = OpenObjects(bucket_.place()).value();
+  const auto objects = OpenObjects(bucket_.place(), ObjectUse::kOwn).value();
   one_.Publish("j", 1, "first");
   FileMirror giver(objects, one_.folder(), &SystemClock());
   ASSERT_EQ(giver.Give(), absl::OkStatus());

@@ -51,7 +51,7 @@ class ObjectStoreTest : public testing::TestWithParam<bool> {
  protected:
   ObjectStoreTest() {
     if (GetParam()) bucket_ = std::make_unique<TestBucket>();
-    auto opened = OpenObjects(bucket_ ? bucket_->place() : NewFolder());
+    auto opened = OpenObjects(bucket_ ? bucket_->place() : NewFolder(), ObjectUse::kOwn);
     EXPECT_TRUE(opened.ok()) << opened.status();
     objects_ = *std::move(opened);
   }
@@ -152,7 +152,7 @@ class BucketTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!bucket_.is_stand_in()) GTEST_SKIP() << "a real store makes no faults";
-    objects_ = OpenObjects(bucket_.place()).value();
+    objects_ = OpenObjects(bucket_.place(), ObjectUse::kOwn).value();
   }
   TestBucket bucket_;
   std::shared_ptr<const ObjectStore> objects_;
@@ -188,9 +188,11 @@ TEST_F(BucketTest, AWriteWhoseAnswerWasLostIsKnownAgain) {
 
 TEST_F(BucketTest, AStoreThatIgnoresTheConditionIsRefused) {
   bucket_.Ask(R"({"ignore_once": true})");
-  const auto opened = OpenObjects(bucket_.place());
+  const auto opened = OpenObjects(bucket_.place(), ObjectUse::kOwn);
   ASSERT_TRUE(absl::IsFailedPrecondition(opened.status())) << opened.status();
   EXPECT_THAT(opened.status().message(), HasSubstr("If-None-Match"));
+  // Whoever only reads needs no such promise, and no right to write.
+  EXPECT_TRUE(OpenObjects(bucket_.place(), ObjectUse::kRead).ok());
 }
 
 TEST_F(BucketTest, WrongCredentialsAndBucketsAreToldInWords) {
@@ -202,18 +204,19 @@ TEST_F(BucketTest, WrongCredentialsAndBucketsAreToldInWords) {
       return ProcessEnviron(name);
     };
   };
-  const auto wrong = OpenS3Objects(bucket_.place(), with("test-key", "wrong"));
+  const auto wrong = OpenS3Objects(bucket_.place(), ObjectUse::kOwn, with("test-key", "wrong"));
   EXPECT_TRUE(absl::IsFailedPrecondition(wrong.status())) << wrong.status();
   EXPECT_THAT(wrong.status().message(), HasSubstr("SignatureDoesNotMatch"));
   EXPECT_THAT(wrong.status().message(), Not(HasSubstr("wrong")));
-  EXPECT_THAT(OpenS3Objects(bucket_.place(), with("", "")).status().message(),
+  EXPECT_THAT(OpenS3Objects(bucket_.place(), ObjectUse::kOwn, with("", "")).status().message(),
               HasSubstr("AWS_ACCESS_KEY_ID"));
-  EXPECT_THAT(OpenObjects("s3://another-bucket").status().message(), HasSubstr("NoSuchBucket"));
+  EXPECT_THAT(OpenObjects("s3://another-bucket", ObjectUse::kOwn).status().message(),
+              HasSubstr("NoSuchBucket"));
   const Environ nowhere = [](const char* name) {
     const std::string wanted = name;
     return wanted == "AWS_ENDPOINT_URL" ? std::string("http://127.0.0.1:1") : ProcessEnviron(name);
   };
-  EXPECT_TRUE(absl::IsUnavailable(OpenS3Objects("s3://bucket", nowhere).status()));
+  EXPECT_TRUE(absl::IsUnavailable(OpenS3Objects("s3://bucket", ObjectUse::kOwn, nowhere).status()));
 }
 
 }  // namespace

@@ -18,37 +18,37 @@ Attempt Of(TaskKind kind, const std::string& worker, facts::Transfers transfers)
 TEST(FetchSecondsTest, NothingIsExpectedWhereNoFileHasTravelled) {
   const std::vector<Attempt> attempts = {Of(TaskKind::kTrain, "a", {})};
   EXPECT_FALSE(FilesTravel(attempts));
-  EXPECT_EQ(FetchSeconds(attempts, {{"a", 1, true}, {"b", 1, true}}), 0);
+  EXPECT_EQ(FetchSeconds(attempts, {2, 2, {{"a", 1}, {"b", 1}}}), 0);
   EXPECT_EQ(SendSeconds(attempts, kMiB), 0);
 }
 
 TEST(FetchSecondsTest, AWorkerFetchesAJobsFilesOnce) {
   std::vector<Attempt> attempts = {Of(TaskKind::kTrain, "a", {40 * kMiB, 8, 0, 0})};
   EXPECT_TRUE(FilesTravel(attempts));
-  EXPECT_EQ(FetchSeconds(attempts, {{"a", 2, true}}), 0);
-  EXPECT_EQ(FetchSeconds(attempts, {{"b", 2, true}}), 8);
-  EXPECT_EQ(FetchSeconds(attempts, {{"shared", 2, false}}), 0);
-  EXPECT_EQ(FetchSeconds(attempts, {{"a", 3, true}, {"b", 1, true}}), 2)
+  EXPECT_EQ(FetchSeconds(attempts, {2, 2, {{"a", 2}}}), 0);
+  EXPECT_EQ(FetchSeconds(attempts, {2, 2, {{"b", 2}}}), 8);
+  EXPECT_EQ(FetchSeconds(attempts, {2, 0, {}}), 0);
+  EXPECT_EQ(FetchSeconds(attempts, {4, 4, {{"a", 3}, {"b", 1}}}), 2)
       << "one slot in four is on a Worker that lacks them";
   EXPECT_EQ(FetchSeconds(attempts, {}), 0);
   attempts.push_back(Of(TaskKind::kTrain, "b", {40 * kMiB, 4, 0, 0}));
-  EXPECT_EQ(FetchSeconds(attempts, {{"a", 3, true}, {"b", 1, true}}), 0);
-  EXPECT_EQ(FetchSeconds(attempts, {{"c", 1, true}}), 6) << "by the mean speed";
+  EXPECT_EQ(FetchSeconds(attempts, {4, 4, {{"a", 3}, {"b", 1}}}), 0);
+  EXPECT_EQ(FetchSeconds(attempts, {1, 1, {}}), 6) << "by the mean speed";
 }
 
 TEST(FetchSecondsTest, AWorkerThatHasTheFilesTakesItsTimeToFindThatOut) {
   const std::vector<Attempt> attempts = {Of(TaskKind::kTrain, "a", {kMiB, 30, 0, 0}),
                                          Of(TaskKind::kTrain, "a", {0, 3, 0, 0}),
                                          Of(TaskKind::kTrain, "a", {0, 2, 0, 0})};
-  EXPECT_EQ(FetchSeconds(attempts, {{"a", 1, true}}), 2);
+  EXPECT_EQ(FetchSeconds(attempts, {1, 1, {{"a", 1}}}), 2);
 }
 
 TEST(FetchSecondsTest, TheTableThatPrepareSentTellsWhatAFoldElsewhereFetches) {
   // The user's file came at 10 MiB a second.
   const std::vector<Attempt> attempts = {
       Of(TaskKind::kPrepare, "a", {100 * kMiB, 10, 30 * kMiB, 60})};
-  EXPECT_EQ(FetchSeconds(attempts, {{"a", 1, true}}), 0) << "it has written it";
-  EXPECT_EQ(FetchSeconds(attempts, {{"b", 1, true}}), 3);
+  EXPECT_EQ(FetchSeconds(attempts, {1, 1, {{"a", 1}}}), 0) << "it has written it";
+  EXPECT_EQ(FetchSeconds(attempts, {1, 1, {{"b", 1}}}), 3);
 }
 
 TEST(SendSecondsTest, TheSpeedIsThatOfFilesThatWereSentUnlessTheyWereSmall) {
