@@ -47,8 +47,6 @@ const std::vector<std::string>& Roots() {
   return *roots;
 }
 
-bool IsLinkKey(absl::string_view key) { return absl::EndsWith(key, kLinkSuffix); }
-
 // Whether the key is that of a path below one of the folders. Keys come from outside.
 bool IsOurs(const std::string& key) {
   const std::vector<absl::string_view> words = absl::StrSplit(key, '/');
@@ -61,11 +59,14 @@ bool IsOurs(const std::string& key) {
   return !absl::StrContains(key, kTemporaryMark) && !absl::StrContains(key, '\0');
 }
 
-// jobs/<job>/current alone.
-bool IsJobLink(absl::string_view key) {
-  absl::ConsumeSuffix(&key, kLinkSuffix);
-  const std::vector<absl::string_view> words = absl::StrSplit(key, '/');
-  return words.size() == 3 && words[0] == "jobs" && key == CurrentLink(std::string(words[1]));
+// The links that go: jobs/<job>/current.
+bool IsCurrentLink(absl::string_view path) {
+  const std::vector<absl::string_view> words = absl::StrSplit(path, '/');
+  return words.size() == 3 && words[0] == "jobs" && path == CurrentLink(std::string(words[1]));
+}
+
+bool IsLinkKey(absl::string_view key) {
+  return absl::ConsumeSuffix(&key, kLinkSuffix) && IsCurrentLink(key);
 }
 
 bool IsPredictionName(absl::string_view name) {
@@ -136,7 +137,7 @@ FileMirror::FileMirror(std::shared_ptr<const ObjectStore> objects, std::string s
 FileMirror::~FileMirror() { EndThreads(); }
 
 std::string FileMirror::PathOf(const std::string& key) const {
-  return absl::StrCat(state_dir_, "/", absl::StripSuffix(key, IsJobLink(key) ? kLinkSuffix : ""));
+  return absl::StrCat(state_dir_, "/", absl::StripSuffix(key, IsLinkKey(key) ? kLinkSuffix : ""));
 }
 
 bool FileMirror::Look(const std::string& key, Stamp* stamp) const {
@@ -201,7 +202,7 @@ bool FileMirror::IsSame(const ObjectInfo& object, const Stamp& here, bool own) c
 absl::Status FileMirror::GetOne(const ObjectInfo& object, bool own) {
   const std::string& key = object.key;
   if (stop_) return absl::CancelledError("traind ends");
-  if (IsLinkKey(key) && IsJobLink(key)) return GetLink(key, own);
+  if (IsLinkKey(key)) return GetLink(key, own);
   Stamp stamp;
   const bool here = Look(key, &stamp);
   if (here && IsKnown(key, stamp)) return absl::OkStatus();
@@ -244,7 +245,7 @@ absl::Status FileMirror::Get(bool own) {
     for (const ObjectInfo& object : listed) {
       if (!IsOurs(object.key)) continue;
       there.insert(object.key);
-      (IsJobLink(object.key) ? links : files).push_back(object);
+      (IsLinkKey(object.key) ? links : files).push_back(object);
     }
   }
   const auto get = [&](const std::vector<ObjectInfo>& objects) {
@@ -286,7 +287,7 @@ FileMirror::Stamps FileMirror::Walk(const std::vector<std::string>& roots, Stamp
       }
       std::error_code none;
       if (it->is_symlink(none)) {
-        if (!IsJobLink(key)) continue;
+        if (!IsCurrentLink(key)) continue;
         key += kLinkSuffix;
       }
       Stamp stamp;

@@ -61,8 +61,8 @@ class Tenure {
   // The database was made of the archive.
   bool copied() const { return copied_; }
 
-  // Brings files of these Jobs into the archive, as far as that takes no time that a commit cannot
-  // wait.
+  // Copies the small files of these Jobs to a bucket (FileMirror::GiveJobs); in a folder they are
+  // already. Threads: safe.
   void GiveFilesOf(const std::vector<std::string>& jobs) const {
     if (mirror_ != nullptr) mirror_->GiveJobs(jobs);
   }

@@ -39,7 +39,7 @@ class ObjectStore {
 
   // As people know the object: a path, or a URL.
   virtual std::string NameOf(const std::string& key) const = 0;
-  // Whether this is a folder of this machine's file system; then NameOf gives paths.
+  // Whether the objects are files of a folder; then NameOf gives their paths.
   virtual bool is_folder() const = 0;
   // How often a standby looks for changes.
   virtual absl::Duration look_every() const = 0;

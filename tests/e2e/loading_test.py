@@ -90,6 +90,16 @@ def codes_of(attempt, rows):
     return [[columns[f](row[features[f]["name"]].strip()) for f in sorted(columns)] for row in rows]
 
 
+def first_model(house, spec):
+    """Trains; the folder of the first model in the answer, and the test rows as it takes them."""
+    job = house.wait(house.submit(spec)["id"])
+    house.check_folds_answer(job)
+    member = job["predictions"]["members"][0]
+    attempt = os.path.join(house.results(job["id"]), "attempts", str(member["attempt"]))
+    with open(os.path.join(house.data, "test400.csv")) as f:
+        return attempt, codes_of(attempt, list(csv.DictReader(f)))
+
+
 @case("The program of a kernel answers as traind does: classes and values", limit_s=120)
 def _():
     with House(slots=1) as house:
@@ -100,12 +110,7 @@ def _():
             del spec["train"]
             if target:
                 spec["data"]["target"], spec["task"] = target, task
-            job = house.wait(house.submit(spec)["id"])
-            house.check_folds_answer(job)
-            member = job["predictions"]["members"][0]
-            attempt = os.path.join(house.results(job["id"]), "attempts", str(member["attempt"]))
-            with open(os.path.join(house.data, "test400.csv")) as f:
-                rows = codes_of(attempt, list(csv.DictReader(f)))
+            attempt, rows = first_model(house, spec)
             path = house.write("kernel.py", program("class.weights") + """
 import sys
 rows = np.array(json.loads(sys.argv[2]), dtype=float)
@@ -125,12 +130,7 @@ def _():
             spec = house.spec(task={"type": "regression", "metric": metric})
             spec["model"], spec["train"] = {"kernel": {}}, {"target_transform": "yeo_johnson"}
             spec["data"]["target"] = "x0"
-            job = house.wait(house.submit(spec)["id"])
-            house.check_folds_answer(job)
-            member = job["predictions"]["members"][0]
-            attempt = os.path.join(house.results(job["id"]), "attempts", str(member["attempt"]))
-            with open(os.path.join(house.data, "test400.csv")) as f:
-                rows = codes_of(attempt, list(csv.DictReader(f)))
+            attempt, rows = first_model(house, spec)
             path = house.write("kernel.py", program("class.weights") + program("in_own_unit") + """
 import sys
 attempt = pathlib.Path(sys.argv[1])
