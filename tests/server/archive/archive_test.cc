@@ -318,6 +318,35 @@ TEST(FollowerTest, AGapOrADamagedEntryIsRefusedAndADamagedCopyReplacedByTheOneBe
   EXPECT_TRUE(absl::IsDataLoss(damaged.CatchUp()));
 }
 
+// A standby that has the change must have the files.
+TEST(ArchiveTest, WhatTellsOfFilesIsAddedAfterThem) {
+  const std::string artifacts = NewFolder(), state = NewFolder();
+  const auto tenure = Tenure::Begin(Options(artifacts, state), &SystemClock()).value();
+  ArchiveWriter writer(tenure->archive(), tenure->holder(), tenure->begun());
+  std::vector<std::string> told;
+  int64_t end_then = 0;
+  SqliteStoreOptions with;
+  with.archive = &writer;
+  with.before_archive = [&](const std::vector<std::string>& jobs) {
+    told = jobs;
+    end_then = writer.end().number;
+  };
+  const auto store = SqliteStore::Open(Database(state), with).value();
+  ASSERT_EQ(store->Commit(Change({NewJob("a"), NewJob("b"), NewJob("c")})), absl::OkStatus());
+  EXPECT_TRUE(told.empty());
+  const int64_t end = writer.end().number;
+  Mutations change;
+  change.durable = true;
+  change.events = {{"b", absl::UnixEpoch(), "prediction", "2"},
+                   {"c", absl::UnixEpoch(), "checkpoint", "7"},
+                   {"a", absl::UnixEpoch(), "attempt_ended", "4"},
+                   {"b", absl::UnixEpoch(), "state", "RUNNING -> SUCCEEDED"}};
+  ASSERT_EQ(store->Commit(change), absl::OkStatus());
+  EXPECT_EQ(told, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(end_then, end);
+  EXPECT_EQ(writer.end().number, end + 1);
+}
+
 TEST(TenureTest, FilesBesidesTheDatabaseGoToTheSuccessor) {
   const std::string artifacts = NewFolder(), first = NewFolder(), second = NewFolder();
   ASSERT_EQ(WriteFileDurably(first + "/tokens", "one"), absl::OkStatus());
