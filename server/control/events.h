@@ -77,7 +77,7 @@ struct SetQuota {
   CallId call = 0;
   Quota quota;
   bool known = true;
-  std::vector<Usage> history;
+  std::vector<AttemptUsage> history;
 };
 struct RemoveQuota {
   CallId call = 0;

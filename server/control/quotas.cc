@@ -55,7 +55,7 @@ void ControlCore::Impl::Handle(SetQuota& event) {
                   nullptr);
   }
   QuotaAccount account((QuotaUse(event.quota)));
-  for (const Usage& used : event.history) {
+  for (const AttemptUsage& used : event.history) {
     if (subject.Covers(used.owner, used.labels)) account.use.Add(used.start, used.end, used.slots);
   }
   const auto [it, added] = quotas_.insert_or_assign(subject, std::move(account));
@@ -85,12 +85,12 @@ void ControlCore::Impl::Handle(ListQuotas& event) {
 }
 
 void ControlCore::Impl::RestoreQuotas(const Snapshot& snapshot) {
-  for (const Usage& used : snapshot.usage) {
+  for (const AttemptUsage& used : snapshot.usage) {
     shares_.Add(used.owner, used.slots, used.start, used.end);
   }
   for (const Quota& quota : snapshot.quotas) {
     QuotaAccount account((QuotaUse(quota)));
-    for (const Usage& used : snapshot.usage) {
+    for (const AttemptUsage& used : snapshot.usage) {
       if (!quota.subject.Covers(used.owner, used.labels)) continue;
       account.use.Add(used.start, used.end, used.slots);
     }

@@ -37,7 +37,7 @@ struct Quota {
 };
 
 // The use of one Attempt, from the record of Attempts.
-struct Usage {
+struct AttemptUsage {
   std::string owner;
   std::map<std::string, std::string> labels;
   absl::Time start, end;

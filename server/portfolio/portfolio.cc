@@ -346,6 +346,8 @@ class Maker {
     to.set_colsample_bylevel(setting.by_level);
     to.set_colsample_bynode(setting.by_node);
     to.set_lambda(setting.l2);
+    // Without a penalty a leaf of a few rare categories answers with their rows' own targets.
+    if (setting.l2 == 0) to.set_max_cat_threshold(2);
   }
 
   void AddMlp(const Mlp& setting) {

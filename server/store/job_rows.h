@@ -50,6 +50,6 @@ absl::Status WriteCheckpoint(sqlite::Connection& db, int64_t number, const Check
 
 absl::StatusOr<std::vector<Quota>> ReadQuotas(sqlite::Connection& db);
 // Returns the usage of folds' Attempts that ended after `since`.
-absl::StatusOr<std::vector<Usage>> ReadUsage(sqlite::Connection& db, absl::Time since);
+absl::StatusOr<std::vector<AttemptUsage>> ReadUsage(sqlite::Connection& db, absl::Time since);
 
 }  // namespace traind

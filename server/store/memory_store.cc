@@ -218,8 +218,8 @@ absl::StatusOr<Snapshot> MemoryStore::LoadSnapshot() {
   return snapshot;
 }
 
-std::vector<Usage> MemoryStore::UsageAfter(absl::Time since) const {
-  std::vector<Usage> usage;
+std::vector<AttemptUsage> MemoryStore::UsageAfter(absl::Time since) const {
+  std::vector<AttemptUsage> usage;
   for (const Row& row : rows_) {
     for (const Attempt& attempt : row.job->attempts) {
       const auto used = UsageOf(*row.job, attempt);
@@ -229,7 +229,7 @@ std::vector<Usage> MemoryStore::UsageAfter(absl::Time since) const {
   return usage;
 }
 
-absl::StatusOr<std::vector<Usage>> MemoryStore::UsageSince(absl::Time since) {
+absl::StatusOr<std::vector<AttemptUsage>> MemoryStore::UsageSince(absl::Time since) {
   absl::MutexLock lock(&mutex_);
   return UsageAfter(since);
 }

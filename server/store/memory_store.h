@@ -39,7 +39,7 @@ class MemoryStore final : public Store {
                                                      int limit) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
   absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) override;
-  absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
+  absl::StatusOr<std::vector<AttemptUsage>> UsageSince(absl::Time since) override;
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
   absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
                                                const std::string& content_sha256) override;
@@ -66,7 +66,8 @@ class MemoryStore final : public Store {
     bool purged = false;  // only its usage is left
   };
   absl::Status Check(const Mutations& mutations) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Usage> UsageAfter(absl::Time since) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<AttemptUsage> UsageAfter(absl::Time since) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const Row* Find(const std::string& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Retain(const Mutations& mutations) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -23,8 +23,8 @@ absl::StatusOr<std::vector<Quota>> ReadQuotas(Connection& db) {
   return quotas;
 }
 
-absl::StatusOr<std::vector<Usage>> ReadUsage(Connection& db, absl::Time since) {
-  std::vector<Usage> usage;
+absl::StatusOr<std::vector<AttemptUsage>> ReadUsage(Connection& db, absl::Time since) {
+  std::vector<AttemptUsage> usage;
   std::vector<int64_t> jobs;
   Query q = db.Select(
       "SELECT a.job, owner, a.started_at_ms, ended_at_ms, slots_json FROM attempts a "
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<Usage>> ReadUsage(Connection& db, absl::Time since) {
       "ORDER BY ended_at_ms",
       since);
   while (q.Next()) {
-    Usage& used = usage.emplace_back();
+    AttemptUsage& used = usage.emplace_back();
     int64_t job = 0;
     std::string slots;
     q.Read(job, used.owner, used.start, used.end, slots);

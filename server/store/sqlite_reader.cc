@@ -305,8 +305,8 @@ absl::StatusOr<std::vector<Answer>> SqliteStore::ListAnswers(const std::string& 
   return answers;
 }
 
-absl::StatusOr<std::vector<Usage>> SqliteStore::UsageSince(absl::Time since) {
-  std::vector<Usage> usage;
+absl::StatusOr<std::vector<AttemptUsage>> SqliteStore::UsageSince(absl::Time since) {
+  std::vector<AttemptUsage> usage;
   RETURN_IF_ERROR(WithReader([&](Connection& db) -> absl::Status {
     ASSIGN_OR_RETURN(usage, ReadUsage(db, since));
     return absl::OkStatus();

@@ -84,7 +84,7 @@ class SqliteStore final : public Store {
                                                      int limit) override;
   absl::StatusOr<std::vector<Checkpoint>> ListCheckpoints(const std::string& job) override;
   absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) override;
-  absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override;
+  absl::StatusOr<std::vector<AttemptUsage>> UsageSince(absl::Time since) override;
   absl::StatusOr<bool> HasOwner(const std::string& owner) override;
   absl::StatusOr<std::vector<Job>> FindTrained(const std::string& cache_key,
                                                const std::string& content_sha256) override;

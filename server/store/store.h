@@ -86,7 +86,7 @@ struct Snapshot {
   int64_t last_attempt = 0;
   absl::Time last_seen = absl::InfinitePast();
   std::vector<Quota> quotas;
-  std::vector<Usage> usage;         // of folds' Attempts that ended within UsageStart()
+  std::vector<AttemptUsage> usage;  // of folds' Attempts that ended within UsageStart()
   std::vector<WorkerNote> workers;  // that are not open, or were silent
   // So long, in all its runs, traind has waited for Workers to come back after its start; a run
   // that has waited to the end begins this anew.
@@ -224,7 +224,7 @@ class Store {
   // Returns the Job's Predictions that have stood, as far as they were stored, by number.
   virtual absl::StatusOr<std::vector<Answer>> ListAnswers(const std::string& job) = 0;
   // Returns the usage of folds' Attempts that ended after `since`.
-  virtual absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) = 0;
+  virtual absl::StatusOr<std::vector<AttemptUsage>> UsageSince(absl::Time since) = 0;
   // Whether there is a Job of that owner.
   virtual absl::StatusOr<bool> HasOwner(const std::string& owner) = 0;
   // Returns whole Jobs whose folds fit a Job with that cache_key on data with that content, the

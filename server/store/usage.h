@@ -11,13 +11,13 @@
 namespace traind {
 
 // Returns nullopt if the Attempt held no slots, or still runs.
-inline std::optional<Usage> UsageOf(const Job& job, const Attempt& attempt) {
+inline std::optional<AttemptUsage> UsageOf(const Job& job, const Attempt& attempt) {
   if (attempt.kind != TaskKind::kTrain || attempt.ended_at == absl::InfiniteFuture() ||
       attempt.slots.empty()) {
     return std::nullopt;
   }
-  return Usage{job.owner, job.spec.labels, attempt.started_at, attempt.ended_at,
-               SlotCount(attempt)};
+  return AttemptUsage{job.owner, job.spec.labels, attempt.started_at, attempt.ended_at,
+                      SlotCount(attempt)};
 }
 
 // For so long usage counts in an owner's share of the machines (server/schedule/owner_shares.h):

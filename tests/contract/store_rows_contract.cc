@@ -167,7 +167,7 @@ TEST_P(StoreContractTest, QuotasAndWhatWasUsedOfThemComeBack) {
     EXPECT_EQ(stored.since, kStart);
   }
   ASSERT_EQ(snapshot->usage.size(), 1u);
-  const Usage& used = snapshot->usage[0];
+  const AttemptUsage& used = snapshot->usage[0];
   EXPECT_EQ(used.owner, "local");
   EXPECT_EQ(used.labels.at("team"), "a");
   EXPECT_EQ(used.start, kStart + absl::Seconds(7));

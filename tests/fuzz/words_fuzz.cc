@@ -9,6 +9,7 @@
 #include "common/data/table/date_parts.h"
 #include "common/data/table/date_text.h"
 #include "common/data/table/number.h"
+#include "common/data/table/text_features.h"
 #include "common/data/table/written_date.h"
 #include "server/access/token_book.h"
 #include "tests/fuzz/check.h"
@@ -49,6 +50,19 @@ void CheckNumber(absl::string_view text) {
   Check(again == value, "a column of numbers is read as single ones are");
 }
 
+void CheckTextFeatures(absl::string_view text) {
+  bool ended = false;
+  for (const float number : TextNumbers(text)) {
+    Check(!std::isinf(number), "a number in a text is finite");
+    Check(!ended || std::isnan(number), "the numbers of a text come first");
+    ended = std::isnan(number);
+  }
+  TextWords(text, [](absl::string_view word) {
+    Check(!word.empty() && word.size() <= 40, "a word has a letter, and not too many");
+    for (const char c : word) Check(c < '0' || c > '9', "a word has no digit");
+  });
+}
+
 void CheckReport(const ProgramReport& report) {
   for (const auto& figure : {report.epoch, report.epochs, report.loss, report.metric}) {
     Check(!figure || std::isfinite(*figure), "a figure of a program is finite");
@@ -79,6 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     CheckDate(line);
     CheckNumber(line);
+    CheckTextFeatures(line);
     CheckReport(ReadReportLine(line));
     CheckReport(ReadOutputLine(line));
     CheckQuota(line);

@@ -141,6 +141,9 @@ void RowEncoder::FitNumeric(int feature, absl::Span<const int32_t> rows) {
   column.feature = feature;
   column.mean = static_cast<float>(moments.mean);
   column.inverse_scale = IsConstant(moments) ? 0.0f : static_cast<float>(1.0 / moments.deviation);
+  // A rare word would be many deviations away from its mean.
+  const TextFeature& text = table_->schema().features[static_cast<size_t>(feature)].text_feature;
+  if (text.kind == TextFeature::Kind::kWord && !IsConstant(moments)) column.inverse_scale = 1;
   const int64_t missing = static_cast<int64_t>(rows.size()) - moments.present;
   if (heavy_tails_ != OutlierForm::kClamp && !IsConstant(moments) &&
       KurtosisOf(values, rows, moments) > kHeavyTails) {

@@ -41,6 +41,7 @@ FloorLayout::FloorLayout(const std::vector<Column>& features) {
   for (size_t f = 0; f < features.size(); ++f) {
     if (features[f].kind == ColumnKind::kNumeric) {
       numeric_.push_back(static_cast<int>(f));
+      words_.push_back(features[f].text_feature.kind == TextFeature::Kind::kWord);
       continue;
     }
     Categorical column;
@@ -106,7 +107,8 @@ void FloorEncoder::IndexWords() {
 
 void FloorEncoder::FitNumbers(const FloorLayout& layout, const FloorRows& from,
                               absl::Span<const size_t> rows) {
-  for (const int feature : layout.numeric()) {
+  for (size_t i = 0; i < layout.numbers(); ++i) {
+    const int feature = layout.numeric()[i];
     const float* const numbers = from.numbers[static_cast<size_t>(feature)];
     double sum = 0, squares = 0, count = 0;
     for (const size_t row : rows) {
@@ -121,8 +123,10 @@ void FloorEncoder::FitNumbers(const FloorLayout& layout, const FloorRows& from,
     }
     const double deviation = count > 0 ? std::sqrt(squares / count) : 0;
     state_.mean.push_back(mean);
-    // A column that is constant in these rows carries no information.
-    state_.scale.push_back(deviation > 1e-12 * std::abs(mean) ? 1 / deviation : 0);
+    // A column that is constant in these rows carries no information. A rare word is as far from
+    // none as a frequent one.
+    const bool varies = deviation > 1e-12 * std::abs(mean);
+    state_.scale.push_back(varies ? layout.word(i) ? 1 : 1 / deviation : 0);
   }
 }
 

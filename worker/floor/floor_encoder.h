@@ -30,6 +30,8 @@ class FloorLayout {
 
   const std::vector<int>& numeric() const { return numeric_; }  // indices of features
   size_t numbers() const { return numeric_.size(); }
+  // Whether a number, by its place in numeric(), tells by 0 and 1 if a text has a word.
+  bool word(size_t number) const { return words_[number]; }
   size_t switches() const { return static_cast<size_t>(switches_); }
   // Maximum number of switches that are on in a row.
   size_t places() const { return categorical_.size() + numeric_.size(); }
@@ -46,6 +48,7 @@ class FloorLayout {
   };
 
   std::vector<int> numeric_;
+  std::vector<bool> words_;  // [numbers()]
   std::vector<Categorical> categorical_;
   int32_t switches_ = 0;
   int32_t first_gap_ = 0;

@@ -79,6 +79,7 @@ std::string DataFiles::Key(const PrepareSpec& spec, absl::string_view tokenizer)
       spec.group,
       spec.fold_column,
       std::string(spec.forecasting ? "history" : ""),
+      std::string(spec.text_features ? "text features" : ""),
       Sha256Hex(train_.bytes),
       spec.test.empty() ? "no test" : Sha256Hex(test_.bytes)};
   // A table keeps its warnings, so the same text in another encoding is another table.
@@ -111,6 +112,7 @@ absl::StatusOr<TableRows> DataFiles::Read(const PrepareSpec& spec) const {
   source.group = spec.group;
   source.fold_column = spec.fold_column;
   source.history = spec.forecasting;
+  source.text_features = spec.text_features;
   source.text_columns = media_ != nullptr ? media_->text_columns() : spec.text_columns;
   source.target_kind = spec.target_kind;
   source.threads = ReaderThreads(train_.bytes.size());

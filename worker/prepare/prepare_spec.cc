@@ -122,6 +122,7 @@ absl::StatusOr<PrepareSpec> ParsePrepareSpec(absl::string_view json) {
   RETURN_IF_ERROR(TakeVolume(data, result));
   RETURN_IF_ERROR(TakeTargets(data, result));
   RETURN_IF_ERROR(TakeSplit(data, result));
+  result.text_features = data.text_features && !result.forecasting;
   if (data.text.has_value()) RETURN_IF_ERROR(TakeText(*data.text, result));
   if (data.image.has_value()) {
     ASSIGN_OR_RETURN(result.image, ImageFieldsOf(*data.image));

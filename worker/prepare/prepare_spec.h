@@ -45,6 +45,7 @@ struct PrepareSpec {
   int64_t vocabulary = 0;                        // tokens to tell apart, at most
   std::string tokenizer_config;                  // of a vocab.txt; empty: the file needs none
   std::string tokenizer_file;                    // path of its model; empty: each fold learns one
+  bool text_features = true;                     // of columns with many different texts
   bool forecasting = false;
   std::optional<VolumeFields> volume;
   SplitSpec split;

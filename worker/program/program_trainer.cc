@@ -292,7 +292,7 @@ std::vector<std::string> ProgramTrainer::Environment() const {
 }
 
 absl::Status ProgramTrainer::Launch(const std::vector<std::string>& command) {
-  ProgramStart start;
+  UserProgramStart start;
   start.command = Command(command);
   start.environment = Environment();
   start.folder = InFold("work");

@@ -84,7 +84,7 @@ void LineCutter::Finish(const std::function<void(absl::string_view)>& line) {
   open_.clear();
 }
 
-absl::StatusOr<std::unique_ptr<RunningProgram>> RunningProgram::Start(const ProgramStart& start,
+absl::StatusOr<std::unique_ptr<RunningProgram>> RunningProgram::Start(const UserProgramStart& start,
                                                                       Readers readers,
                                                                       const Clock& clock) {
   // Processes whose keeper was killed come to this one, which ends them.

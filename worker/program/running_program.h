@@ -17,7 +17,7 @@
 
 namespace traind {
 
-struct ProgramStart {
+struct UserProgramStart {
   std::vector<std::string> command;
   std::vector<std::string> environment;  // NAME=value, over this process's own
   std::string folder;                    // absolute
@@ -49,7 +49,7 @@ class RunningProgram {
   // Errors: Internal, ResourceExhausted: the keeper cannot be started. That the program cannot,
   // end() tells.
   // The clock must outlive what is returned.
-  static absl::StatusOr<std::unique_ptr<RunningProgram>> Start(const ProgramStart& start,
+  static absl::StatusOr<std::unique_ptr<RunningProgram>> Start(const UserProgramStart& start,
                                                                Readers readers,
                                                                const Clock& clock = SystemClock());
   ~RunningProgram();

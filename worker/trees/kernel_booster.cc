@@ -60,8 +60,10 @@ KernelColumns FitColumns(const TreeColumns& encoder, const TreeMatrix& matrix) {
     }
     columns.categories.push_back(categories);
     const bool number = varies && !encoder.categorical(c);
-    columns.mean.push_back(number ? static_cast<float>(mean) : 0);
-    columns.scale.push_back(number ? static_cast<float>(std::sqrt(squares / count)) : 0);
+    // A rare word would be many deviations away from its mean, so words stand as categories do.
+    const bool word = number && encoder.word(c);
+    columns.mean.push_back(number && !word ? static_cast<float>(mean) : 0);
+    columns.scale.push_back(word ? 1 : number ? static_cast<float>(std::sqrt(squares / count)) : 0);
   }
   return columns;
 }

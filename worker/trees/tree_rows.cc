@@ -45,6 +45,7 @@ TreeEncoder::TreeEncoder(const RowEncoder::State& state, const std::vector<Colum
   std::set<std::string> known;
   for (const Input& input : columns_) {
     categorical_.push_back(input.categorical);
+    words_.push_back(features[input.feature].text_feature.kind == TextFeature::Kind::kWord);
     names_.push_back(PlainName(features[input.feature].name));
     known.insert(names_.back());
   }

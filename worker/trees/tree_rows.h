@@ -25,6 +25,8 @@ class TreeColumns {
  public:
   int64_t columns() const { return static_cast<int64_t>(categorical_.size()); }
   bool categorical(size_t column) const { return categorical_[column]; }
+  // Whether the column tells by 0 and 1 if a text has a word.
+  bool word(size_t column) const { return column < words_.size() && words_[column]; }
   // Free of what LightGBM does not take in a name; empty where two would be alike.
   const std::vector<std::string>& names() const { return names_; }
 
@@ -32,6 +34,7 @@ class TreeColumns {
   ~TreeColumns() = default;
 
   std::vector<bool> categorical_;
+  std::vector<bool> words_;  // as word(); shorter where no more columns are such
   std::vector<std::string> names_;
 };
 

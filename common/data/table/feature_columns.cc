@@ -199,6 +199,71 @@ void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
   if (any) dates.push_back(names_[at]);
 }
 
+void FeatureColumns::PlanTextFeatures(const std::vector<uint32_t>& kept) {
+  std::vector<size_t> columns;
+  std::vector<std::vector<FrequentWord>> words;
+  for (size_t at = 0; at < columns_.size(); ++at) {
+    const ColumnUse use = columns_.use(at);
+    if (skipped_.count(at) > 0 || (use != ColumnUse::kText && use != ColumnUse::kKeys)) continue;
+    ColumnValues& column = columns_.values(at);
+    KeepRows(kept, column.codes);
+    if (!text_features_ || use != ColumnUse::kText) continue;
+    const std::vector<absl::string_view>& values = column.dictionary.values();
+    const std::vector<int64_t> rows = CountCodes(column.codes, values.size());
+    columns.push_back(at);
+    text_readers_.emplace(at, PlainTextFeatures(values, rows));
+    const size_t known = kept.size() - RowsWith(column.codes, kUnseenCode);
+    words.push_back(FrequentWords(values, rows, static_cast<int64_t>(known)));
+  }
+  const std::vector<size_t> taken = WordsToTake(words, static_cast<int64_t>(kept.size()));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    std::vector<TextFeature> parts = text_readers_.at(columns[i]).parts();
+    for (size_t word = 0; word < taken[i]; ++word) {
+      parts.push_back({TextFeature::Kind::kWord, 0, words[i][word].word});
+    }
+    text_readers_.erase(columns[i]);
+    if (!parts.empty()) text_readers_.emplace(columns[i], std::move(parts));
+  }
+}
+
+// [part]. REQUIRES: the column's categories are not ordered yet.
+std::vector<ColumnRows> FeatureColumns::TextFeatureRows(size_t at) const {
+  std::vector<ColumnRows> rows;
+  const auto reader = text_readers_.find(at);
+  if (reader == text_readers_.end()) return rows;
+  const ColumnValues& column = columns_.values(at);
+  const std::vector<absl::string_view>& values = column.dictionary.values();
+  const size_t parts = reader->second.parts().size();
+  rows.resize(parts);
+  // Of each value; the last is that of missing texts. What stands in rows whose values were not
+  // counted any more is not known.
+  std::vector<float> made((values.size() + 1) * parts);
+  for (size_t value = 0; value <= values.size(); ++value) {
+    reader->second.Read(value < values.size() ? values[value] : "", made.data() + value * parts);
+  }
+  for (size_t part = 0; part < parts; ++part) {
+    std::vector<float>& numbers = rows[part].numbers;
+    numbers.reserve(column.codes.size());
+    for (const int32_t code : column.codes) {
+      const size_t value = code >= 0 ? static_cast<size_t>(code) : values.size();
+      numbers.push_back(code == kUnseenCode ? std::nanf("") : made[value * parts + part]);
+    }
+  }
+  return rows;
+}
+
+void FeatureColumns::AddTextFeatures(size_t at, std::vector<ColumnRows> parts,
+                                     std::vector<Column>& schema, std::vector<ColumnRows>& rows) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Column& feature = schema.emplace_back();
+    feature.source = names_[at];
+    feature.text_feature = text_readers_.at(at).parts()[i];
+    feature.name = absl::StrCat(names_[at], ".", TextFeatureName(feature.text_feature));
+    rows.push_back(std::move(parts[i]));
+    features_.push_back({at, static_cast<int>(i), 0});
+  }
+}
+
 // Where float32 has not enough digits for the numbers, subtracts their middle from all of them, and
 // returns it; else returns 0.
 double FeatureColumns::Centre(NumberColumn& column) {
@@ -221,7 +286,8 @@ double FeatureColumns::Centre(NumberColumn& column) {
 absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vector<Column>& schema,
                                     std::vector<ColumnRows>& rows,
                                     std::vector<std::string>& warnings) {
-  std::vector<std::string> empty, constant, free_text, index, dates;
+  std::vector<std::string> empty, constant, free_text, only_parts, parts, index, dates;
+  PlanTextFeatures(kept);
   const BadValue* bad = nullptr;
   size_t bad_at = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -248,9 +314,8 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         warnings.push_back(StrayTextsWarning(file_, names_[i], column.times.texts(), "date"));
       }
       KeepRows(kept, column.times.values());
-    } else {
-      KeepRows(kept, column.codes);
     }
+    std::vector<ColumnRows> of_texts = TextFeatureRows(i);
     switch (Classify(i, warnings)) {
       case Verdict::kEmpty:
         empty.push_back(names_[i]);
@@ -259,7 +324,8 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
         constant.push_back(names_[i]);
         continue;
       case Verdict::kFreeText:
-        free_text.push_back(names_[i]);
+        (of_texts.empty() ? free_text : only_parts).push_back(names_[i]);
+        AddTextFeatures(i, std::move(of_texts), schema, rows);
         continue;
       case Verdict::kIndex:
         index.push_back(names_[i]);
@@ -276,7 +342,7 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
       AddDateFeatures(i, schema, rows, dates);
       continue;
     }
-    features_.push_back({i, 0, offset});
+    features_.push_back({i, -1, offset});
     Column feature;
     feature.name = names_[i];
     feature.offset = offset;
@@ -291,6 +357,8 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
     }
     schema.push_back(std::move(feature));
     rows.push_back(std::move(values));
+    if (!of_texts.empty()) parts.push_back(names_[i]);
+    AddTextFeatures(i, std::move(of_texts), schema, rows);
   }
   if (bad != nullptr) {
     return absl::InvalidArgumentError(
@@ -304,6 +372,16 @@ absl::Status FeatureColumns::Finish(const std::vector<uint32_t>& kept, std::vect
   warn(empty, "no value");
   warn(constant, "the same value in every row");
   warn(free_text, "nearly every row has a value of its own");
+  const auto tell = [&](const std::vector<std::string>& names, absl::string_view what) {
+    if (names.empty()) return;
+    warnings.push_back(absl::StrCat(file_, ": ", NameColumns(names),
+                                    names.size() == 1 ? " holds texts: its" : " hold texts: their",
+                                    " numbers, lengths and frequent words are features", what));
+  };
+  tell(parts, ", too");
+  tell(only_parts,
+       ", not the texts themselves, of which nearly every row has its own; data.text is for long "
+       "ones");
   warn(index, "it numbers the rows; give it a name to use it");
   if (!dates.empty()) {
     warnings.push_back(absl::StrCat(file_, ": ", NameColumns(dates),
@@ -343,10 +421,14 @@ std::vector<FeatureField> FeatureColumns::TestFields(const std::vector<size_t>& 
     field.column = feature_at[f];
     field.name = names_[at];
     field.offset = features_[f].offset;
-    if (use == ColumnUse::kText || use == ColumnUse::kKeys) {
+    const int part = features_[f].part;
+    if (use == ColumnUse::kText && part >= 0) {
+      field.text = true;
+      if (part == 0) field.parts = &text_readers_.at(at);
+    } else if (use == ColumnUse::kText || use == ColumnUse::kKeys) {
       field.categories = &columns_.values(at).dictionary;
     } else if (use == ColumnUse::kTimes) {
-      field.date_part = features_[f].part;
+      field.date_part = part;
       field.date_order = columns_.values(at).times.order();
     }
   }

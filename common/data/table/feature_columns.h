@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "common/data/table/file_columns.h"
 #include "common/data/table/table.h"
 #include "common/data/table/table_writer.h"
+#include "common/data/table/text_features.h"
 
 namespace traind {
 
@@ -63,6 +65,8 @@ class FeatureColumns {
 
   // Keeps only the cyclic parts (of year, week and day) of this date column.
   void OnlyCycles(size_t at) { only_cycles_ = at; }
+  // Makes no features of texts.
+  void NoTextFeatures() { text_features_ = false; }
   // Allows that no feature is left.
   void MayBeNone() { may_be_none_ = true; }
 
@@ -93,15 +97,21 @@ class FeatureColumns {
 
  private:
   enum class Verdict { kFeature, kEmpty, kConstant, kFreeText, kIndex };
-  // The column and the date part that a feature comes from.
+  // The column, and the part of a date or text, that a feature comes from.
   struct Source {
     size_t at = 0;  // index in columns_
-    int part = 0;   // for a date: index into DateParts
+    int part = -1;  // index into DateParts, or into the column's text_readers_; -1: all of it
     double offset = 0;
   };
 
   void AddDateFeatures(size_t at, std::vector<Column>& schema, std::vector<ColumnRows>& rows,
                        std::vector<std::string>& dates);
+
+  // Keeps the given rows of columns of texts, and chooses their parts.
+  void PlanTextFeatures(const std::vector<uint32_t>& kept);
+  std::vector<ColumnRows> TextFeatureRows(size_t at) const;
+  void AddTextFeatures(size_t at, std::vector<ColumnRows> parts, std::vector<Column>& schema,
+                       std::vector<ColumnRows>& rows);
 
   static double Centre(NumberColumn& column);
 
@@ -116,8 +126,9 @@ class FeatureColumns {
   FileColumns& columns_;
   std::set<size_t> skipped_;
   std::optional<size_t> only_cycles_;
-  bool may_be_none_ = false;
-  std::vector<Source> features_;  // [feature]
+  bool may_be_none_ = false, text_features_ = true;
+  std::map<size_t, TextFeatureReader> text_readers_;  // of the columns that have some
+  std::vector<Source> features_;                      // [feature]
 };
 
 }  // namespace traind

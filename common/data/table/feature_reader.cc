@@ -31,6 +31,31 @@ void ReadNumbers(const FeatureField& field, const absl::string_view* texts, size
   }
 }
 
+// Appends the parts of each text to as many features.
+void ReadParts(const TextFeatureReader& reader, const absl::string_view* texts, size_t columns,
+               size_t count, ColumnRows* rows) {
+  std::vector<float> parts(reader.parts().size());
+  for (size_t i = 0; i < count; ++i) {
+    const absl::string_view text = texts[i * columns];
+    reader.Read(IsMissingValue(text) ? "" : text, parts.data());
+    for (size_t part = 0; part < parts.size(); ++part) rows[part].numbers.push_back(parts[part]);
+  }
+}
+
+bool IsOfText(const Column& feature) {
+  return feature.text_feature.kind != TextFeature::Kind::kNone;
+}
+
+// The parts that the features from `first` on have of one column's texts.
+std::vector<TextFeature> PartsFrom(const std::vector<Column>& features, size_t first) {
+  std::vector<TextFeature> parts;
+  for (size_t i = first; i < features.size() && IsOfText(features[i]); ++i) {
+    if (features[i].source != features[first].source) break;
+    parts.push_back(features[i].text_feature);
+  }
+  return parts;
+}
+
 absl::Status BadField(const FeatureField& field, const FeaturePlace& place, int64_t row,
                       int64_t line, absl::string_view text) {
   float ignored;
@@ -61,6 +86,11 @@ absl::Status AddFeatureRows(const std::vector<FeatureField>& fields, const CsvRo
         rows[f].codes.push_back(IsMissingValue(*field) ? kMissingCode
                                                        : fields[f].categories->Find(*field));
       }
+      continue;
+    }
+    if (fields[f].text) {
+      if (fields[f].parts != nullptr)
+        ReadParts(*fields[f].parts, field, columns, block.rows(), &rows[f]);
       continue;
     }
     std::vector<float>& numbers = rows[f].numbers;
@@ -140,7 +170,9 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
   for (size_t i = 0; i < header.size(); ++i) places.emplace(header[i], i);
   absl::flat_hash_set<absl::string_view> used(schema.targets.begin(), schema.targets.end());
   std::vector<std::string> missing;
-  for (const Column& feature : schema.features) {
+  size_t parts_end = 0;  // the first feature behind those of the last reader of parts
+  for (size_t f = 0; f < schema.features.size(); ++f) {
+    const Column& feature = schema.features[f];
     const std::string& column = feature.file_column();
     const auto at = places.find(column);
     used.insert(column);
@@ -156,6 +188,12 @@ absl::StatusOr<std::unique_ptr<FeatureReader>> FeatureReader::Match(
     field.date_part = feature.date_part;
     field.date_order = feature.date_order;
     field.offset = feature.offset;
+    field.text = IsOfText(feature);
+    if (field.text && f >= parts_end) {
+      const std::vector<TextFeature> parts = PartsFrom(schema.features, f);
+      parts_end = f + parts.size();
+      field.parts = reader->parts_.emplace_back(new TextFeatureReader(parts)).get();
+    }
     if (feature.kind == ColumnKind::kCategorical) {
       Dictionary& dictionary = *reader->dictionaries_.emplace_back(new Dictionary());
       dictionary.Unlimit();

@@ -16,6 +16,7 @@
 #include "common/data/table/table.h"
 #include "common/data/table/table_source.h"
 #include "common/data/table/table_writer.h"
+#include "common/data/table/text_features.h"
 
 namespace traind {
 
@@ -23,7 +24,11 @@ namespace traind {
 struct FeatureField {
   size_t column = 0;                       // its index among the file's columns
   absl::string_view name;                  // that column's name
-  const Dictionary* categories = nullptr;  // nullptr: a number, or a part of a date
+  const Dictionary* categories = nullptr;  // nullptr: a number, or a part of a date or text
+  // Of a text: the parts of its column, which are the features from here on. REQUIRES: the fields
+  // of a column's parts follow one another; all but the first have nullptr and `text`.
+  const TextFeatureReader* parts = nullptr;
+  bool text = false;
   int date_part = -1;
   DateOrder date_order = DateOrder::kMonthFirst;
   double offset = 0;  // as in Column
@@ -97,6 +102,7 @@ class FeatureReader {
   size_t columns_ = 0;
   std::vector<FeatureField> fields_;
   std::vector<std::unique_ptr<Dictionary>> dictionaries_;
+  std::vector<std::unique_ptr<TextFeatureReader>> parts_;
   std::vector<size_t> text_at_;
   ptrdiff_t id_at_ = -1;
   std::vector<std::string> ignored_;

@@ -21,6 +21,10 @@ Json FeatureJson(const Column& column) {
     json["date_part"] = column.date_part;
     if (column.date_order == DateOrder::kDayFirst) json["day_first"] = true;
   }
+  if (column.text_feature.kind != TextFeature::Kind::kNone) {
+    json["source"] = column.source;
+    json["text_feature"] = TextFeatureName(column.text_feature);
+  }
   if (column.offset != 0) json["offset"] = column.offset;
   return json;
 }
@@ -37,6 +41,11 @@ Column FeatureFromJson(const Json& json) {
     json.at("source").get_to(column.source);
     json.at("date_part").get_to(column.date_part);
     if (json.contains("day_first")) column.date_order = DateOrder::kDayFirst;
+  }
+  if (json.contains("text_feature")) {
+    json.at("source").get_to(column.source);
+    const std::string part = json.at("text_feature");
+    if (!ParseTextFeature(part, column.text_feature)) column.text_feature = {};
   }
   if (json.contains("offset")) json.at("offset").get_to(column.offset);
   return column;
@@ -68,6 +77,12 @@ absl::StatusOr<InputSchema> InputSchemaFromJson(const Json& json) {
     if (column.date_part >= static_cast<int>(DateParts().size())) {
       return absl::DataLossError(
           absl::StrCat("column '", column.name, "': no such part of a date"));
+    }
+    const bool of_date = column.date_part >= 0;
+    const bool of_text = column.text_feature.kind != TextFeature::Kind::kNone;
+    if (!column.source.empty() && !of_date && !of_text) {
+      return absl::DataLossError(
+          absl::StrCat("column '", column.name, "': no such part of a text"));
     }
   }
   return input;

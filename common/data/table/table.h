@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/data/table/text_feature.h"
 #include "common/data/table/written_date.h"
 
 namespace traind {
@@ -32,18 +33,18 @@ struct Column {
   // very many, only the most frequent. Each fold must treat a value that its own training rows lack
   // as unseen.
   std::vector<std::string> categories;
-  // For a feature made from a date, the file's column and the date part (date_parts.h); else empty
-  // and -1.
+  // For a feature made from a date or a text, the file's column; else empty.
   std::string source;
-  int date_part = -1;
+  int date_part = -1;  // of a date (date_parts.h)
   DateOrder date_order = DateOrder::kMonthFirst;
+  TextFeature text_feature;
   // Numbers are the file's minus this, because float32 has not enough digits for the file's.
   double offset = 0;
   // Made from media (pixels, texts) for the floor alone. Networks ignore such columns, which come
   // after all others.
   bool floor_only = false;
 
-  const std::string& file_column() const { return date_part < 0 ? name : source; }
+  const std::string& file_column() const { return source.empty() ? name : source; }
 };
 
 enum class TargetKind { kClasses, kValue };

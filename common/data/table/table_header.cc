@@ -126,8 +126,14 @@ absl::Status ParseFeatures(const Json& array, TableHeader& header, absl::string_
     const bool numeric = column.kind == ColumnKind::kNumeric;
     if (numeric && item.contains("source")) {
       column.source = fields.Text("source");
-      column.date_part = static_cast<int>(std::min<int64_t>(fields.Rows("date_part"), INT_MAX));
-      if (item.contains("day_first")) column.date_order = DateOrder::kDayFirst;
+      if (item.contains("text_feature")) {
+        if (!ParseTextFeature(fields.Text("text_feature"), column.text_feature)) {
+          return Damaged(name, "a feature is an unknown part of a text");
+        }
+      } else {
+        column.date_part = static_cast<int>(std::min<int64_t>(fields.Rows("date_part"), INT_MAX));
+        if (item.contains("day_first")) column.date_order = DateOrder::kDayFirst;
+      }
     }
     if (numeric && item.contains("offset")) column.offset = fields.Number("offset");
     if (item.contains("floor_only")) column.floor_only = fields.Flag("floor_only");
@@ -313,6 +319,10 @@ std::string EncodeTableHeader(const TableHeader& header) {
       feature["source"] = column.source;
       feature["date_part"] = static_cast<uint64_t>(column.date_part);
       if (column.date_order == DateOrder::kDayFirst) feature["day_first"] = true;
+    }
+    if (column.text_feature.kind != TextFeature::Kind::kNone) {
+      feature["source"] = column.source;
+      feature["text_feature"] = TextFeatureName(column.text_feature);
     }
     if (column.offset != 0) feature["offset"] = column.offset;
     if (column.floor_only) feature["floor_only"] = true;

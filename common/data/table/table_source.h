@@ -24,6 +24,8 @@ struct TableSource {
   bool history = false;
   // Columns kept as texts (Table::Text), never as features; with one there need not be a feature.
   std::vector<std::string> text_columns;
+  // Makes features of columns with many different texts (text_features.h).
+  bool text_features = true;
   int threads = 1;  // used for reading; the table does not depend on it
 };
 

@@ -148,6 +148,7 @@ absl::Status TrainFile::GiveRoles() {
     features_->Skip(text_at_.back());
   }
   if (source_.history || !text_at_.empty()) features_->MayBeNone();
+  if (!source_.text_features) features_->NoTextFeatures();
   return absl::OkStatus();
 }
 

@@ -107,7 +107,7 @@ class FragileStore final : public Store {
                                                const std::string& sha256) override {
     return store_.FindTrained(key, sha256);
   }
-  absl::StatusOr<std::vector<Usage>> UsageSince(absl::Time since) override {
+  absl::StatusOr<std::vector<AttemptUsage>> UsageSince(absl::Time since) override {
     return store_.UsageSince(since);
   }
   absl::StatusOr<bool> HasOwner(const std::string& owner) override {

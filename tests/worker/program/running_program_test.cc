@@ -19,8 +19,8 @@ namespace {
 // A real program under the real keeper.
 class RunningProgramTest : public testing::Test {
  protected:
-  static ProgramStart StartOf(const std::string& script) {
-    ProgramStart start;
+  static UserProgramStart StartOf(const std::string& script) {
+    UserProgramStart start;
     start.command = {"/bin/sh", "-c", script};
     start.environment = {"TOLD=yes"};
     start.folder = testing::TempDir();
@@ -30,7 +30,7 @@ class RunningProgramTest : public testing::Test {
     return start;
   }
   void Start(const std::string& script) { Begin(StartOf(script)); }
-  void Begin(const ProgramStart& start) {
+  void Begin(const UserProgramStart& start) {
     auto program = RunningProgram::Start(
         start, {[this](absl::string_view line) { output_.emplace_back(line); },
                 [this](absl::string_view line) { reports_.emplace_back(line); }});
@@ -76,7 +76,7 @@ TEST_F(RunningProgramTest, OutputReportsAndStatusAreTold) {
 }
 
 TEST_F(RunningProgramTest, ACommandThatIsNotThereIsAnErrorOfTheSystem) {
-  ProgramStart start;
+  UserProgramStart start;
   start.command = {"/no/such/program"};
   start.folder = testing::TempDir();
   char real[4096];
@@ -89,7 +89,7 @@ TEST_F(RunningProgramTest, ACommandThatIsNotThereIsAnErrorOfTheSystem) {
 
 // What a machine cannot do it says; a program never runs with more than it is to have.
 TEST_F(RunningProgramTest, AProgramWithoutANetworkReachesNoPortAndHasItsLoopback) {
-  ProgramStart start = StartOf(
+  UserProgramStart start = StartOf(
       "grep -c : /proc/net/dev; grep -c ' 00000000' /proc/net/route; "
       "echo $(id -u)");
   start.offline = true;
@@ -109,7 +109,7 @@ TEST_F(RunningProgramTest, AProgramThatOwnsItsFoldersWritesToThemAlone) {
   char real[4096];
   ASSERT_NE(realpath(own.c_str(), real), nullptr);
   if (std::string(real).rfind("/tmp/", 0) == 0) GTEST_SKIP() << "all of it lies below /tmp";
-  ProgramStart start = StartOf(
+  UserProgramStart start = StartOf(
       "echo x > in.txt; mkdir deep; mv in.txt deep; cat deep/in.txt; "
       "echo y > ../other-folder/out.txt || echo refused; "
       "rm -rf ../other-folder; test -d ../other-folder && echo there");

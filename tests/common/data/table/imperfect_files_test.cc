@@ -59,7 +59,10 @@ TEST(ImperfectFilesTest, AboveFivePercentAColumnIsText) {
   const auto rows = Read(file);
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_EQ(rows->schema.features[0].kind, ColumnKind::kCategorical);
-  EXPECT_THAT(rows->schema.warnings, IsEmpty());
+  // Its numbers are not lost.
+  ASSERT_EQ(rows->schema.features.size(), 2);
+  EXPECT_EQ(rows->schema.features[1].name, "x.number");
+  EXPECT_EQ(rows->train[1].numbers[99], 99 % 7);
 }
 
 TEST(ImperfectFilesTest, ATestFileMayHaveAFewTextsAmongNumbersToo) {

@@ -204,7 +204,9 @@ TEST(TableReaderTest, ValuesBeyondThoseThatAreCountedAreRareOnes) {
     source.threads = threads;
     const auto rows = ReadTable(source);
     ASSERT_TRUE(rows.ok()) << rows.status();
-    ASSERT_EQ(rows->schema.features.size(), 1u);
+    ASSERT_EQ(rows->schema.features.size(), 2u);
+    EXPECT_EQ(rows->schema.features[1].name, "c.word.v");
+    EXPECT_TRUE(std::isnan(rows->train[1].numbers[203'999]));
     EXPECT_EQ(rows->schema.features[0].categories.size(), 10'000u);
     EXPECT_EQ(rows->schema.features[0].categories[0], "often");
     EXPECT_EQ(rows->train[0].codes[203'999], kUnseenCode);
@@ -212,7 +214,9 @@ TEST(TableReaderTest, ValuesBeyondThoseThatAreCountedAreRareOnes) {
         rows->schema.warnings,
         ElementsAre("train.csv: column 'c' has more than 100000 distinct values: the 10000 most "
                     "frequent are its categories, and the others, of 92001 of 204000 rows, count "
-                    "as unknown"));
+                    "as unknown",
+                    "train.csv: column 'c' holds texts: its numbers, lengths and frequent words "
+                    "are features, too"));
   }
 }
 
@@ -225,12 +229,14 @@ TEST(TableReaderTest, WhetherUncountedValuesRepeatIsToldByTheCountedOnes) {
   }
   const auto rows = Read(train);
   ASSERT_TRUE(rows.ok()) << rows.status();
-  ASSERT_EQ(rows->schema.features.size(), 1u);
+  ASSERT_EQ(rows->schema.features.size(), 2u);
   EXPECT_EQ(rows->schema.features[0].name, "c");
+  EXPECT_EQ(rows->schema.features[1].name, "d.word.d");  // or "often"
   EXPECT_THAT(
       rows->schema.warnings,
       ElementsAre(HasSubstr("column 'c' has more than 100000 distinct values"),
-                  HasSubstr("column 'd' ignored: nearly every row has a value of its own")));
+                  HasSubstr("column 'd' holds texts: its numbers, lengths and frequent words are "
+                            "features, not the texts themselves")));
 }
 
 TEST(TableReaderTest, AColumnOfAValueForEachRowIsFreeTextHoweverManyThereAre) {
