@@ -127,10 +127,11 @@ def ours(house, name, folder, truth, budget, begin, more=None):
     target, _, metric = SETS[name]
     for part in ("train", "test"):
         shutil.copy(os.path.join(folder, f"{part}.csv"), house.data)
-    spec = house.write_spec({
-        "name": name, "cache": "off", "task": {"metric": metric},
-        "data": {"train": "train.csv", "test": "test.csv", "target": target},
-        "budget": {"time": f"{budget}s"}, **(more or {})})
+    spec = {"name": name, "cache": "off", "task": {"metric": metric},
+            "data": {"train": "train.csv", "test": "test.csv", "target": target}, "budget": {"time": f"{budget}s"}}
+    for part, fields in (more or {}).items():
+        spec[part] = {**spec.get(part, {}), **fields} if isinstance(fields, dict) else fields
+    spec = house.write_spec(spec)
     job = house.json("submit", "-f", spec)["id"]
     standing = os.path.join(house.results(job), "current", "predictions.csv")
 
