@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kGiveEvery = absl::Seconds(1);
 constexpr absl::Duration kGetEvery = absl::Seconds(5);
+constexpr absl::Duration kAway = absl::Seconds(10);
 constexpr absl::Duration kAfterAnError = absl::Seconds(5);
 // A walk through many files takes no more than this share of a core.
 constexpr int kWalkShare = 10;
@@ -301,7 +302,7 @@ FileMirror::Stamps FileMirror::Walk(const std::vector<std::string>& roots, Stamp
   return here;
 }
 
-absl::Status FileMirror::GiveOne(const std::string& key) {
+absl::Status FileMirror::GiveOne(const std::string& key, bool waited_for) {
   const std::string path = PathOf(key);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0 && errno == ENOENT) return absl::OkStatus();
@@ -309,7 +310,8 @@ absl::Status FileMirror::GiveOne(const std::string& key) {
   const absl::Cleanup closer = [fd] { close(fd); };
   Stamp before, after;
   if (!Look(key, &before) || IsKnown(key, before)) return absl::OkStatus();
-  RETURN_IF_ERROR(objects_->WriteFile(key, {fd, absl::FromUnixNanos(before.mtime_ns)}, stop_));
+  RETURN_IF_ERROR(
+      objects_->WriteFile(key, {fd, absl::FromUnixNanos(before.mtime_ns), waited_for}, stop_));
   // One that changed meanwhile goes again.
   if (Look(key, &after) && after == before) Know(key, before);
   return absl::OkStatus();
@@ -356,6 +358,10 @@ absl::Status FileMirror::RemoveGone(const Stamps& here) {
 }
 
 void FileMirror::GiveJobs(const std::vector<std::string>& jobs) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (clock_->MonotonicNow() < away_until_) return;
+  }
   std::vector<std::string> folders = {CacheDir()};  // of what their data became
   for (const std::string& job : jobs) folders.push_back(JobDir(job));
   Stamps all;
@@ -368,10 +374,13 @@ void FileMirror::GiveJobs(const std::vector<std::string>& jobs) {
     if (bytes > kMostAtOnce) break;
     small.push_back(key);
   }
-  absl::Status given = InParallel(small.size(), [&](size_t i) { return GiveOne(small[i]); });
+  absl::Status given =
+      InParallel(small.size(), [&](size_t i) { return GiveOne(small[i], /*waited_for=*/true); });
   if (given.ok()) given = GiveLinks(here);
-  if (!given.ok())
-    TRAIND_LOG(WARNING) << "the bucket gets files later than their change: " << given;
+  if (given.ok()) return;
+  TRAIND_LOG(WARNING) << "the bucket gets files later than their change: " << given;
+  const absl::MutexLock lock(&mutex_);
+  away_until_ = clock_->MonotonicNow() + kAway;
 }
 
 absl::Status FileMirror::Give() {
@@ -395,6 +404,10 @@ absl::Status FileMirror::Give() {
   changed_.NotifyAll();
   RETURN_IF_ERROR(InParallel(small.size(), [&](size_t i) { return GiveOne(small[i]); }));
   RETURN_IF_ERROR(GiveLinks(here));
+  {
+    const absl::MutexLock lock(&mutex_);
+    away_until_ = absl::ZeroDuration();
+  }
   return RemoveGone(all);
 }
 

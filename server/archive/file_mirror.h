@@ -54,7 +54,9 @@ class FileMirror {
   absl::Status Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Gives what these Jobs have new, the cached data included, by the caller's thread: files of at
-  // most 8 MiB, in all about 16 MiB. What cannot be given is left to the next turn.
+  // most 8 MiB, in all about 16 MiB. What cannot be given is left to the next turn. A store that
+  // says nothing for 3 s is given up, and nothing more is given so for 10 s, or until a turn has
+  // given all: the caller is who keeps deadlines.
   void GiveJobs(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A single turn, by the caller's thread.
@@ -85,7 +87,7 @@ class FileMirror {
   absl::Status GetLink(const std::string& key, bool own) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the file that is here is surely that of the store.
   bool IsSame(const ObjectInfo& object, const Stamp& here, bool own) const;
-  absl::Status GiveOne(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status GiveOne(const std::string& key, bool waited_for = false) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status GiveLinks(const Stamps& here) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status RemoveGone(const Stamps& here) ABSL_LOCKS_EXCLUDED(mutex_);
   // What lies below these folders of the state folder and may travel now. `all` has also what
@@ -106,6 +108,8 @@ class FileMirror {
   TimedCondVar changed_;
   Way way_ ABSL_GUARDED_BY(mutex_) = Way::kNone;
   Stamps known_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration away_until_
+      ABSL_GUARDED_BY(mutex_);  // of the clock's MonotonicNow(): not waited for
   std::deque<std::string> large_ ABSL_GUARDED_BY(mutex_);  // keys, the next one first
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;

@@ -3,6 +3,7 @@
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -83,6 +84,42 @@ absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::
   warnings->push_back(absl::StrCat("task.type: ", choice.type, ", because ", choice.because,
                                    metric.empty() ? "" : absl::StrCat("; task.metric: ", metric)));
   return absl::OkStatus();
+}
+
+void FillText(DataFiles& files, v1::JobSpec& spec, std::vector<std::string>* warnings) {
+  // Beside other columns texts must be long: a name or a title is rather one feature of many.
+  constexpr size_t kOtherColumns = 3;
+  constexpr double kWordsAlone = 3, kWordsBeside = 20;
+  const v1::DataSpec& data = spec.data();
+  const bool plain = data.media_case() == v1::DataSpec::MEDIA_NOT_SET && !data.has_time() &&
+                     !data.has_series() && !data.has_text_features() && data.targets_size() == 0;
+  const bool open = !spec.has_model() && !spec.has_search() && spec.from().empty();
+  const std::string& type = spec.task().type();
+  if (!plain || !open || (type != "classification" && type != "regression")) return;
+  const auto train = files.Look(data.train(), /*folders=*/false);
+  if (!train.ok() || (*train)->folder || (*train)->arrays) return;
+  std::vector<std::string> columns;
+  for (const std::string& name : (*train)->header) {
+    const bool role = name == data.target() || name == data.id() || name == data.group() ||
+                      name == data.fold_column();
+    if (!role) columns.push_back(name);
+  }
+  if (columns.empty() || columns.size() > kOtherColumns + 1) return;
+  const auto start = files.ReadTableStart((*train)->path);
+  if (!start.ok()) return;
+  std::string found;
+  for (const std::string& column : columns) {
+    const auto sample = SampleColumn(start->text, start->name, column);
+    if (!sample.ok()) return;
+    if (!HoldsTexts(*sample, columns.size() == 1 ? kWordsAlone : kWordsBeside)) continue;
+    spec.mutable_data()->mutable_text()->add_columns(column);
+    absl::StrAppend(&found, found.empty() ? "" : ", ", "'", column, "' (",
+                    std::lround(sample->words), " words a row)");
+  }
+  if (found.empty()) return;
+  warnings->push_back(absl::StrCat("data.text.columns: ", found,
+                                   ", because the table holds long texts and little else; with "
+                                   "`model: auto` their numbers and frequent words are features"));
 }
 
 absl::Status CheckTargetNumbers(const DataFiles& files, const DataFile& train,

@@ -1,6 +1,7 @@
 #include "server/intake/column_sample.h"
 
 #include <absl/algorithm/container.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -55,6 +56,7 @@ class Collector {
     if (sample_.text.empty() && !IsMissingNumber(value)) {
       sample_.text = Printable(value, kLongestShown);
     }
+    words_ += WordsIn(value);
     if (!Full()) texts_.emplace(value);
   }
 
@@ -70,11 +72,24 @@ class Collector {
       sample_.text = Printable(mark_, kLongestShown);
     }
     sample_.distinct = numbers_.size() + texts_.size();
+    const int64_t texts = sample_.values - sample_.numbers;
+    if (texts > 0) sample_.words = words_ / static_cast<double>(texts);
     if (sample_.numbers > 0) sample_.variance = squares_ / static_cast<double>(sample_.numbers);
     if (!all_.empty()) DescribeShape();
   }
 
  private:
+  static double WordsIn(absl::string_view value) {
+    bool within = false;
+    double words = 0;
+    for (const char c : value) {
+      const bool blank = absl::ascii_isspace(static_cast<unsigned char>(c));
+      words += !blank && !within;
+      within = !blank;
+    }
+    return words;
+  }
+
   // A single wild number does not make a column skewed.
   void DescribeShape() {
     std::sort(all_.begin(), all_.end());
@@ -99,6 +114,7 @@ class Collector {
   double squares_ = 0;      // of the distances from the mean
   int64_t marks_ = 0;       // values that are missing if the column is numeric
   std::string mark_;        // the first of them
+  double words_ = 0;        // of all texts
   std::vector<float> all_;  // numbers
   std::unordered_set<float> numbers_;
   std::unordered_set<std::string> texts_;
@@ -135,6 +151,15 @@ bool LooksLikeCounts(const ColumnSample& sample) {
   return sample.whole && !sample.negative && sample.mean > 0 &&
          static_cast<double>(sample.zeros) >= kZeroShare * static_cast<double>(sample.numbers) &&
          sample.variance >= kLeastScatter * sample.mean;
+}
+
+bool HoldsTexts(const ColumnSample& sample, double words) {
+  const int64_t texts = sample.values - sample.numbers;
+  const bool full = sample.distinct == ColumnSample::kMostDistinct;
+  const bool differ = full || 2 * static_cast<int64_t>(sample.distinct) > sample.values;
+  const bool mostly =
+      static_cast<double>(texts) >= kNumericShare * static_cast<double>(sample.values);
+  return texts > 0 && mostly && differ && sample.words >= words;
 }
 
 bool IsSkewed(const ColumnSample& sample) { return std::fabs(sample.skewness) >= kLeastSkewness; }

@@ -26,6 +26,7 @@ struct ColumnSample {
   double skewness = 0;    // of the numbers, those beyond the 1st and 99th percentile taken as these
   size_t distinct = 0;    // different values; kMostDistinct stands for more
   std::string text;       // the first value that is no number
+  double words = 0;       // between blanks, of a value that is no number, on average
   double bytes_per_row = 0;  // of the table
 };
 
@@ -41,6 +42,10 @@ bool LooksLikeCounts(const ColumnSample& sample);
 // Whether one tail of the numbers is so much longer than the other that a model may gain by
 // learning the target in another scale.
 bool IsSkewed(const ColumnSample& sample);
+
+// Whether the column holds texts that mostly differ from row to row and have so many words on
+// average.
+bool HoldsTexts(const ColumnSample& sample, double words);
 
 // The type of a task whose target has these values, by the rules of task.type in proto/job.proto.
 // Errors: InvalidArgument: there is no value.

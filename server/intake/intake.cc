@@ -257,6 +257,7 @@ absl::Status Intake::Resolve(const v1::JobSpec& spec, CheckedSpec& checked) {
     RETURN_IF_ERROR(FillTaskType(files_, with_preset, &checked.warnings));
     RETURN_IF_ERROR(CheckRules(with_preset));
   }
+  FillText(files_, with_preset, &checked.warnings);
   checked.preset_fields = ApplyPreset(with_preset);
   checked.resolved = ResolveSpec(std::move(with_preset));
   return absl::OkStatus();

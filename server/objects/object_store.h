@@ -28,6 +28,8 @@ struct ObjectInfo {
 struct OutgoingObject {
   int fd = -1;       // read from its beginning to its end; the caller owns it
   absl::Time mtime;  // kept with the object where the store can
+  // Whether somebody waits for it: after 3 s without a byte it is given up, and not tried again.
+  bool waited_for = false;
 };
 
 // A key has words between slashes, as a relative path.

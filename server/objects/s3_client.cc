@@ -28,7 +28,8 @@ constexpr int64_t kConnectMs = 3000;
 constexpr int64_t kLeastSpeed = 1024, kSlowSeconds = 20;
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kGivesUp = absl::Seconds(6);
-// Of requests that take no longer: without a byte for so long they count as dead.
+// Of requests that take no longer, or for which somebody waits: without a byte for so long they
+// count as dead.
 constexpr absl::Duration kQuick = absl::Seconds(10);
 constexpr int64_t kSilentSeconds = 3;
 
@@ -214,12 +215,13 @@ absl::StatusOr<S3Answer> S3Client::TryOnce(const S3Request& request, bool* again
   curl_.set(handle, CURLOPT_PATH_AS_IS, 1L);
   curl_.set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_.set(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(kConnectMs));
-  if (request.from_fd >= 0 || request.to_fd >= 0) {
+  const bool file = request.from_fd >= 0 || request.to_fd >= 0;
+  if (file && !request.waited_for) {
     curl_.set(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(kLeastSpeed));
     curl_.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(kSlowSeconds));
   } else {
-    curl_.set(handle, CURLOPT_TIMEOUT_MS, limit_ms);
-    if (request.limit <= kQuick) {
+    if (!file) curl_.set(handle, CURLOPT_TIMEOUT_MS, limit_ms);
+    if (file || request.limit <= kQuick) {
       curl_.set(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
       curl_.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(kSilentSeconds));
     }

@@ -34,7 +34,8 @@ struct S3Request {
   int to_fd = -1;
   // Of one try. A file may take longer, as long as bytes move.
   absl::Duration limit = absl::Seconds(10);
-  int tries = 5;  // at most; none is begun later than 6 s after the first
+  bool waited_for = false;  // a file, too, is given up after 3 s without a byte
+  int tries = 5;            // at most; none is begun later than 6 s after the first
   const std::atomic<bool>* stop = nullptr;
 };
 

@@ -172,6 +172,8 @@ absl::Status S3Objects::WriteFile(const std::string& key, const OutgoingObject& 
   if (about.st_size > kPartBytes) return SendInParts(key, file, about.st_size, mtime, stop);
   S3Request request = To(key);
   request.headers = {mtime};
+  request.waited_for = file.waited_for;
+  if (file.waited_for) request.tries = 1;
   ASSIGN_OR_RETURN(const S3Answer answer,
                    SendPart(std::move(request), file.fd, 0, about.st_size, stop));
   return Check(answer, key);

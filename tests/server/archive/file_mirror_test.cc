@@ -253,6 +253,23 @@ class BucketMirrorTest : public testing::Test {
   const State one_, two_;
 };
 
+// Whoever waits keeps deadlines.
+TEST_F(BucketMirrorTest, AStoreThatIsSilentIsNotWaitedForAgainUntilATurnHasGivenAll) {
+  const auto objects = OpenObjects(bucket_.place(), ObjectUse::kOwn).value();
+  one_.Publish("j", 1, "first");
+  FileMirror giver(objects, one_.folder(), &SystemClock());
+  bucket_.Ask(R"({"slow": 60})");
+  giver.GiveJobs({"j"});
+  bucket_.Ask(R"({"slow": 0})");
+  giver.GiveJobs({"j"});
+  EXPECT_TRUE(absl::IsNotFound(objects->Read("jobs/j/current@link").status()));
+  ASSERT_EQ(giver.Give(), absl::OkStatus());
+  EXPECT_EQ(objects->Read("jobs/j/current@link").value(), "prediction-1");
+  one_.Publish("j", 2, "second");
+  giver.GiveJobs({"j"});
+  EXPECT_EQ(objects->Read("jobs/j/current@link").value(), "prediction-2");
+}
+
 TEST_F(BucketMirrorTest, FilesGoThereAndBackWithTheirTimes) {
   const auto objects = OpenObjects(bucket_.place(), ObjectUse::kOwn).value();
   one_.Publish("j", 1, "store");

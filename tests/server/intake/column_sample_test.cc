@@ -53,6 +53,23 @@ TEST(ColumnSampleTest, OtherNumbersAreValues) {
             "regression, because the target 'y' has more than 10000 different numbers");
 }
 
+TEST(ColumnSampleTest, TextsHaveManyWordsAndDiffer) {
+  const auto holds = [](const std::vector<std::string>& values, double words) {
+    const auto sample = SampleColumn("a\n" + absl::StrJoin(values, "\n") + "\n", "t.csv", "a");
+    EXPECT_TRUE(sample.ok()) << sample.status();
+    return HoldsTexts(*sample, words);
+  };
+  const std::vector<std::string> texts = {"a quiet  film", "loud and long", "not for me"};
+  EXPECT_TRUE(holds(texts, 3));
+  EXPECT_FALSE(holds(texts, 4));
+  EXPECT_FALSE(holds({"so so so", "so so so", "so so so", "not for me"}, 3));  // categories
+  EXPECT_FALSE(holds(Numbers(40), 1));
+  EXPECT_FALSE(holds({"a quiet film", "2", "3"}, 3));
+  std::vector<std::string> with_missing(10, "");
+  with_missing.insert(with_missing.begin(), texts.begin(), texts.end());
+  EXPECT_TRUE(holds(with_missing, 3));
+}
+
 TEST(ColumnSampleTest, ADashIsMissingAmongNumbersAndAClassAmongTexts) {
   std::vector<std::string> values = Numbers(40, ".5");
   values.insert(values.begin(), 10, "-");

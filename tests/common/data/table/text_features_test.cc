@@ -226,8 +226,8 @@ TEST(WordsToTakeTest, TheMostFrequentOfAllColumnsFit) {
     many[static_cast<size_t>(i)] = {absl::StrCat("m", i), 1000 - i};
     few[static_cast<size_t>(i)] = {absl::StrCat("f", i), 100 - i};
   }
-  EXPECT_THAT(WordsToTake({few, many}, 5000), ElementsAre(64, 64));
-  EXPECT_THAT(WordsToTake({few, many, many, many}, 5000), ElementsAre(0, 64, 64, 64));
+  EXPECT_THAT(WordsToTake({few, many}, 5000), ElementsAre(32, 64));
+  EXPECT_THAT(WordsToTake({few, many, many, many}, 5000), ElementsAre(0, 32, 32, 32));
   EXPECT_THAT(WordsToTake({few, many}, 1 << 20), ElementsAre(0, 32));  // 128 MiB of floats
 }
 
