@@ -58,6 +58,16 @@ TEST(RowEncoderTest, NumericColumnsAreStandardisedByTheTrainingRowsAlone) {
   EXPECT_FLOAT_EQ(rows.numeric[2], kMaxDeviations);  // clamped
 }
 
+TEST(RowEncoderTest, WordsOfTextsAreNotScaled) {
+  TableRows rows = SmallRows({0, 0, 0, 1}, {0, 0, 0, 0}, {1, 2, 3, 4});
+  rows.schema.features[0].source = "text";
+  rows.schema.features[0].text_feature = {TextFeature::Kind::kWord, 0, "rare"};
+  const auto encoder = RowEncoder::Fit(OpenTable(rows), {0, 1, 2, 3});
+  const std::vector<float> x = encoder.Encode(Split::kTrain, 0, 4).numeric;
+  EXPECT_FLOAT_EQ(x[0], -0.25f);
+  EXPECT_FLOAT_EQ(x[3], 0.75f);
+}
+
 TEST(RowEncoderTest, SmoothClippingKeepsTheOrderOfFarValues) {
   const float huge = std::numeric_limits<float>::max();
   const auto table = OpenTable(SmallRows({1, 5, 9, 1000, 2000, -2000, huge, kMissing},

@@ -154,7 +154,10 @@ TEST(KernelBoosterTest, ClassWeightsMoveTheAnswers) {
 
 class Columns final : public TreeColumns {
  public:
-  explicit Columns(std::vector<bool> categorical) { categorical_ = std::move(categorical); }
+  explicit Columns(std::vector<bool> categorical, std::vector<bool> words = {}) {
+    categorical_ = std::move(categorical);
+    words_ = std::move(words);
+  }
 };
 
 // Answers of a kernel of three rows for other rows; columns follow each other.
@@ -187,6 +190,13 @@ TEST(KernelBoosterTest, AMissingNumberIsTheMeanAndFarOnesAreCut) {
   EXPECT_NE(answers[1], answers[4]);
   // The scale of a column does not matter.
   EXPECT_NEAR(Answers(number, {100, 200, 600}, {200})[0], answers[4], 1e-5);
+}
+
+TEST(KernelBoosterTest, AWordIsThereOrNot) {
+  const Columns word({false}, {true});
+  const std::vector<float> answers = Answers(word, {0, 1, 1}, {kGap, 0, 1});
+  EXPECT_EQ(answers[0], answers[1]);  // not the mean
+  EXPECT_LT(answers[1], answers[2]);
 }
 
 TEST(KernelBoosterTest, EachCategoryIsAColumnAndUnseenOnesAreNone) {
