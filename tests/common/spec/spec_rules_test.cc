@@ -517,7 +517,7 @@ TEST(SpecRulesTest, JsonHasTheKeysThatRanksRead) {
       R"({"api":"v1","budget":{"first_fold_share":0.2,"plan_share":0.8,"policy":"adaptive",)"
       R"("reserve_least":"0.400s","reserve_margin":1.3,)"
       R"("reserve_share":0.15,"stop_share":0.7,"subsample":false},"cache":"use","data":{"folds":5,"id":"","known_ahead":[],"seed":"7",)"
-      R"("target":"y","targets":[],"test":"","train":"/data/train.csv"},"from":"",)"
+      R"("target":"y","targets":[],"test":"","text_features":true,"train":"/data/train.csv"},"from":"",)"
       R"("labels":{},"model":{"mlp":{)"
       R"("dropout":0.1,"ensemble_members":1,"hidden":[256,256]}},"name":"job","output":"",)"
       R"("predictions":{"ensemble":"mean","format":"csv","probabilities":true,"quantiles":[]},)"
