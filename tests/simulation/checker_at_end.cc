@@ -123,10 +123,9 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
               " without any fault: ", last["reason"].get<std::string>());
   }
   for (const json& attempt : last["attempts"]) {
-    // The reserve does not count the time by which a Worker ends its Ranks early, nor the step that
-    // is not yet done when training stops.
-    const double after_stop = truth["predict_s"].get<double>() + truth["step_s"].get<double>();
-    const bool fits = window > 2.0 && 0.06 * window > after_stop && truth["probe_error"] > 0.9;
+    // The reserve does not count the time by which a Worker ends its Ranks early.
+    const bool fits =
+        window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.9;
     // Nothing is lost with a model of a further trial, whose steps may be long.
     const bool further = last["spec_trials"] > 1 && last["tasks"][attempt[1].get<size_t>()][5] != 0;
     // Nor with one that had not begun to train when it was told to stop.
