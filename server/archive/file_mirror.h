@@ -56,7 +56,7 @@ class FileMirror {
   // Gives what these Jobs have new, the cached data included, by the caller's thread: files of at
   // most 8 MiB, in all about 16 MiB. What cannot be given is left to the next turn. A store that
   // says nothing for 3 s is given up, and nothing more is given so for 10 s, or until a turn has
-  // given all: the caller is who keeps deadlines.
+  // given all, because the caller keeps deadlines.
   void GiveJobs(const std::vector<std::string>& jobs) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A single turn, by the caller's thread.

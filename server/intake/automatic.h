@@ -16,9 +16,9 @@ namespace traind {
 // name the field.
 absl::Status FillTaskType(DataFiles& files, v1::JobSpec& spec, std::vector<std::string>* warnings);
 
-// Where the spec names no model and nothing of the rows but columns: fills in data.text if the
-// table holds long texts and little else, and tells so in a warning. A mistake of the file is none
-// here. REQUIRES: the spec has its task.type.
+// Where the spec names neither a model nor images, texts or volumes: fills in data.text if the
+// table holds long texts and little else, and tells so in a warning. A file that cannot be read
+// changes nothing; the checks that follow name the mistake. REQUIRES: the spec has its task.type.
 void FillText(DataFiles& files, v1::JobSpec& spec, std::vector<std::string>* warnings);
 
 // Refuses targets with texts at the beginning of the file where the task needs numbers. Other

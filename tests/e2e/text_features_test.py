@@ -79,9 +79,9 @@ def _():
         house.start()
         job = house.submit(spec_of(house, "lightgbm"), "--wait")
         long = "x" * 100_000
-        house_file = house.write("odd.csv", f"id,name,engine,seats\n1,,,4\n2,Sport,none,2\n3,{long},1e9e9 CC,5\n4,\xe9\xe8 Sport,\"1,500 CC\",2\n")
+        odd = house.write("odd.csv", f"id,name,engine,seats\n1,,,4\n2,Sport,none,2\n3,{long},1e9e9 CC,5\n4,\xe9\xe8 Sport,\"1,500 CC\",2\n")
         out = os.path.join(house.root, "odd-answers.csv")
-        later = house.json("predict", job["id"], "--data", house_file, "--out", out)
+        later = house.json("predict", job["id"], "--data", odd, "--out", out)
         assert later["quality"] == "FULL", later
         answers = [float(row[1]) for row in rows_of(out)[1:]]
         assert len(answers) == 4 and all(math.isfinite(a) for a in answers), answers

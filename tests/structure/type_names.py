@@ -1,7 +1,7 @@
 """No two types of one program have the same name, which the linker would mix up without a word.
 
     findings(root) -> list of "file:line: what is wrong"
-    python3 tests/structure/type_names.py [ROOT]    prints them
+    PYTHONPATH=. python3 tests/structure/type_names.py [ROOT]    prints them
 
 Types in a namespace without a name do not count. server, worker and client share no program, so
 the same name may stand in two of them, but not in one of them and in common.
@@ -10,17 +10,10 @@ import os
 import re
 import sys
 
-_TREES = ("client", "common", "server", "worker")
+from tests.structure import waits
+
 _OPEN = re.compile(r"^(?:inline )?namespace ?([\w:]*) ?\{$")
 _TYPE = re.compile(r"^(?:struct|class|enum(?: class)?) (\w+)(?: final)?(?: ?:[^:;].*| ?\{.*)?$")
-
-
-def _sources(root):
-    for tree in _TREES:
-        for folder, folders, files in os.walk(os.path.join(root, tree)):
-            folders[:] = sorted(d for d in folders if not d.startswith((".", "bazel-")))
-            for name in sorted(f for f in files if f.endswith((".h", ".cc"))):
-                yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def _types(path):
@@ -39,7 +32,7 @@ def _types(path):
 
 def findings(root):
     seen, found = {}, []  # qualified name -> its places
-    for path in _sources(root):
+    for path in waits.sources(root):
         for number, name in _types(os.path.join(root, path)):
             room = path.split(os.sep)[0]
             for other in seen.get(name, []):

@@ -22,7 +22,8 @@ _WAITS_HERE = {"common/base/timed_wait.cc"}
 _READS_HERE = {"common/base/clock.cc", "common/base/log.cc"}
 
 
-def _sources(root):
+def sources(root):
+    """The C++ files of the product, from the root on."""
     for tree in _TREES:
         for folder, folders, files in os.walk(os.path.join(root, tree)):
             folders[:] = sorted(d for d in folders if not d.startswith((".", "bazel-")))
@@ -32,7 +33,7 @@ def _sources(root):
 
 def findings(root):
     found = []
-    for path in _sources(root):
+    for path in sources(root):
         with open(os.path.join(root, path), encoding="utf-8") as f:
             lines = f.read().splitlines()
         for number, line in enumerate(lines, 1):

@@ -76,8 +76,8 @@ struct FeatureRows {
 // Encodes rows of a table. Columns that only the floor uses are left out. Numeric columns are
 // standardised, but words of texts are not scaled. A missing value becomes the mean (0), and a
 // column with missing values in the training rows gets a second column, a 0/1 indicator of missing
-// values. Columns that are constant on the training rows become 0. Threads: immutable. Ownership:
-// keeps the table.
+// values. Columns that are constant on the training rows become 0.
+// Threads: immutable. Ownership: keeps the table.
 class RowEncoder {
  public:
   // If the horizon of `shape` is at least 1, each target's own past is an input: a number, and

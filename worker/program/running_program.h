@@ -17,6 +17,7 @@
 
 namespace traind {
 
+// What a user's program is started with.
 struct UserProgramStart {
   std::vector<std::string> command;
   std::vector<std::string> environment;  // NAME=value, over this process's own

@@ -201,6 +201,7 @@ void FeatureColumns::AddDateFeatures(size_t at, std::vector<Column>& schema,
 
 void FeatureColumns::PlanTextFeatures(const std::vector<uint32_t>& kept) {
   std::vector<size_t> columns;
+  std::vector<std::vector<TextFeature>> parts;
   std::vector<std::vector<FrequentWord>> words;
   for (size_t at = 0; at < columns_.size(); ++at) {
     const ColumnUse use = columns_.use(at);
@@ -211,18 +212,16 @@ void FeatureColumns::PlanTextFeatures(const std::vector<uint32_t>& kept) {
     const std::vector<absl::string_view>& values = column.dictionary.values();
     const std::vector<int64_t> rows = CountCodes(column.codes, values.size());
     columns.push_back(at);
-    text_readers_.emplace(at, PlainTextFeatures(values, rows));
+    parts.push_back(PlainTextFeatures(values, rows));
     const size_t known = kept.size() - RowsWith(column.codes, kUnseenCode);
     words.push_back(FrequentWords(values, rows, static_cast<int64_t>(known)));
   }
   const std::vector<size_t> taken = WordsToTake(words, static_cast<int64_t>(kept.size()));
   for (size_t i = 0; i < columns.size(); ++i) {
-    std::vector<TextFeature> parts = text_readers_.at(columns[i]).parts();
     for (size_t word = 0; word < taken[i]; ++word) {
-      parts.push_back({TextFeature::Kind::kWord, 0, words[i][word].word});
+      parts[i].push_back({TextFeature::Kind::kWord, 0, words[i][word].word});
     }
-    text_readers_.erase(columns[i]);
-    if (!parts.empty()) text_readers_.emplace(columns[i], std::move(parts));
+    if (!parts[i].empty()) text_readers_.emplace(columns[i], std::move(parts[i]));
   }
 }
 

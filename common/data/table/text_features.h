@@ -39,14 +39,15 @@ struct FrequentWord {
 // `rows` rows each. Numbers that just number the rows, or what they name, are not.
 std::vector<TextFeature> PlainTextFeatures(const std::vector<absl::string_view>& values,
                                            absl::Span<const int64_t> rows);
-// The words that are, most frequent first: those of several values, that stand in neither few nor
-// nearly all of `all` rows, which include those with a missing text. Of words that stand in the
-// same texts there is one.
+// The words that are worth one, most frequent first and at most 32: those of several values, that
+// stand in neither few nor nearly all of `all` rows, which include those with a missing text. Of
+// words that stand in the same texts there is one.
 std::vector<FrequentWord> FrequentWords(const std::vector<absl::string_view>& values,
                                         absl::Span<const int64_t> rows, int64_t all);
 
-// Returns how many of a table's words become features, for columns whose words are given, most
-// frequent first: the most frequent of all, within limits for a column and a table. [column]
+// Returns how many words of each column become features: the most frequent ones of the table, as
+// far as its limits go. columns: the words of each, as FrequentWords returns them; rows: the
+// table's.
 std::vector<size_t> WordsToTake(const std::vector<std::vector<FrequentWord>>& columns,
                                 int64_t rows);
 

@@ -52,6 +52,20 @@ TEST(PortfolioTest, EveryTrialIsAWholeSettingThatASpecMayHave) {
   }
 }
 
+TEST(PortfolioTest, WithoutAPenaltyOfLeavesFewCategoriesStandOnASide) {
+  int without = 0, with = 0;
+  for (const double rows : {900., 20'000.}) {
+    for (const v1::TrialSpec& trial : Make(SpecOf("regression"), rows)) {
+      if (!trial.model().has_xgboost()) continue;
+      const v1::XgboostSpec& xgboost = trial.model().xgboost();
+      ++(xgboost.lambda() == 0 ? without : with);
+      EXPECT_EQ(xgboost.max_cat_threshold(), xgboost.lambda() == 0 ? 2 : 4) << trial.name();
+    }
+  }
+  EXPECT_GT(without, 0);
+  EXPECT_GT(with, 0);
+}
+
 TEST(PortfolioTest, EveryTrialLearnsTheLoss) {
   v1::JobSpec spec = SpecOf("regression");
   for (const char* kind : {"smape", "quantile", "poisson", "tweedie"}) {

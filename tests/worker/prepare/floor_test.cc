@@ -30,6 +30,19 @@ std::shared_ptr<const Table> MakeTable(const std::string& train, const std::stri
   return testing_table::OpenTable(Read(train, test, kind));
 }
 
+TEST(FloorEncoderTest, WordsOfTextsAreNotScaled) {
+  std::vector<Column> features(2);
+  features[1].source = "text";
+  features[1].text_feature = {TextFeature::Kind::kWord, 0, "rare"};
+  const std::vector<float> values = {0, 0, 0, 1};
+  FloorRows rows;
+  rows.numbers = {values.data(), values.data()};
+  rows.codes.resize(2);
+  const FloorEncoder encoder(FloorLayout(features), rows, {0, 1, 2, 3}, /*most_words=*/0);
+  EXPECT_THAT(encoder.state().mean, ElementsAre(0.25, 0.25));
+  EXPECT_THAT(encoder.state().scale, ElementsAre(1 / std::sqrt(0.1875), 1));
+}
+
 FloorFolds FoldsOf(const std::vector<int16_t>& fold_of, int folds) {
   SplitSpec split;
   split.kind = SplitKind::kStratified;
