@@ -95,7 +95,10 @@ absl::Duration Reserve(const Window& window, const Spec& spec, double stop_s,
                        absl::Duration finalize) {
   if (!window.bounded()) return absl::ZeroDuration();
   const absl::Duration share = spec.shares.reserve * window.length();
-  if (spec.policy == Policy::kFixed || stop_s <= 0) return share;
+  if (spec.policy == Policy::kFixed) return share;
+  if (stop_s <= 0) {
+    return std::max(share, std::min(2 * share, finalize + spec.shares.reserve_least));
+  }
   const absl::Duration measured = absl::Seconds(stop_s);
   const absl::Duration most = std::max(share, finalize + 1.1 * measured);
   const absl::Duration reserve = std::min(

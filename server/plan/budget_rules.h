@@ -103,10 +103,11 @@ bool FirstFoldIsSlow(const Window& window, double first_fold_share, absl::Durati
 // From the word to stop until a fold's predictions are there: the step it is at, and
 // the prediction. 0: not measured.
 double StopSeconds(const FoldCost& cost);
-// B4. What is held back at the end of the window. `finalize` is the last part of
-// it: joining the folds' predictions to the Prediction. fixed, or nothing measured
-// yet: the reserve's share. adaptive: finalize and reserve_margin x the measured `stop_s`, at
-// least reserve_least and at most the share, unless the measured need alone is more.
+// B4. What is held back at the end of the window. `finalize` is the last part of it: joining the
+// folds' predictions to the Prediction, and by its beginning Workers end their Ranks. fixed: the
+// reserve's share. adaptive, with nothing measured yet: the share, in short windows finalize and
+// reserve_least, up to twice the share. Then finalize and reserve_margin x the measured `stop_s`,
+// at least reserve_least and at most the share, unless the measured need alone is more.
 absl::Duration Reserve(const Window& window, const Spec& spec, double stop_s,
                        absl::Duration finalize);
 // How long before the deadline the last Prediction is begun: `margin` while making

@@ -123,7 +123,7 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
               " without any fault: ", last["reason"].get<std::string>());
   }
   for (const json& attempt : last["attempts"]) {
-    // The reserve does not count the time by which a Worker ends its Ranks early.
+    // What a prediction takes was not timed where its Rank is told to stop at its first step.
     const bool fits =
         window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.9;
     // Nothing is lost with a model of a further trial, whose steps may be long.

@@ -128,6 +128,17 @@ TEST(B4ReserveTest, IsTheShareUntilPredictionWasMeasured) {
   EXPECT_EQ(Reserve(WindowOf(60), Spec(), 0, absl::Milliseconds(400)), absl::Seconds(9));
 }
 
+// A step and a prediction that nobody has timed take as long in a short window.
+TEST(B4ReserveTest, IsMoreThanTheShareOfAShortWindowUntilPredictionWasMeasured) {
+  const absl::Duration finalize = absl::Milliseconds(150);
+  EXPECT_EQ(Reserve(WindowOf(2), Spec(), 0, finalize), absl::Milliseconds(550));
+  EXPECT_EQ(Reserve(WindowOf(1), Spec(), 0, finalize), absl::Milliseconds(300));
+  EXPECT_EQ(Reserve(WindowOf(4), Spec(), 0, finalize), absl::Milliseconds(600));
+  Spec fixed;
+  fixed.policy = Policy::kFixed;
+  EXPECT_EQ(Reserve(WindowOf(2), fixed, 0, finalize), absl::Milliseconds(300));
+}
+
 TEST(B4ReserveTest, IsWhatPredictionNeedsOnceMeasured) {
   const auto reserve = [](double stop_s) {
     return Reserve(WindowOf(60), Spec(), stop_s, absl::Milliseconds(400));
