@@ -1,7 +1,6 @@
 #include "common/job_rules/travelling_files.h"
 
 #include "common/base/job_layout.h"
-#include "common/job_rules/user_program.h"
 
 namespace traind {
 namespace {
@@ -9,14 +8,15 @@ namespace {
 struct Place {
   const char* field;
   std::string* path;
-  bool media = false;
+  NamedFile::Kind kind = NamedFile::kFile;
 };
 
 std::vector<Place> PlacesIn(plain::JobSpec& spec) {
-  const bool media = spec.data.image || spec.data.volume;
+  const bool has_media = spec.data.image || spec.data.volume;
+  const NamedFile::Kind media = has_media ? NamedFile::kMedia : NamedFile::kFile;
   std::vector<Place> places = {{"data.train", &spec.data.train, media},
                                {"data.test", &spec.data.test, media}};
-  if (spec.predict) places.push_back({"predict.data", &spec.predict->data, true});
+  if (spec.predict) places.push_back({"predict.data", &spec.predict->data, NamedFile::kMedia});
   if (spec.data.text) places.push_back({"data.text.model_file", &spec.data.text->model_file});
   if (spec.data.image && spec.data.image->labels) {
     places.push_back({"data.image.labels", &*spec.data.image->labels});
@@ -28,6 +28,14 @@ std::vector<Place> PlacesIn(plain::JobSpec& spec) {
   if (spec.model.pretrained) {
     places.push_back({"model.pretrained.file", &spec.model.pretrained->file});
   }
+  if (spec.run) {
+    places.push_back({"run.folder", &spec.run->folder, NamedFile::kProgram});
+    places.push_back({"run.sample_submission", &spec.run->sample_submission});
+  }
+  if (spec.model.command) {
+    places.push_back({"model.command.code", &spec.model.command->code, NamedFile::kProgram});
+    places.push_back({"model.command.sample_submission", &spec.model.command->sample_submission});
+  }
   return places;
 }
 
@@ -37,14 +45,14 @@ std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec) {
   std::vector<NamedFile> files;
   plain::JobSpec copy = spec;
   for (const Place& place : PlacesIn(copy)) {
-    if (!place.path->empty()) files.push_back({place.field, *place.path, place.media});
+    if (!place.path->empty()) files.push_back({place.field, *place.path, place.kind});
   }
   return files;
 }
 
 std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::string& table) {
   std::vector<std::string> files;
-  if (!table.empty()) {
+  if (!table.empty() && !spec.run) {
     files.push_back(table);
     if (spec.data.image) files.push_back(ImageCacheOf(table));
     if (spec.data.volume) files.push_back(VolumesOfTable(table));
@@ -69,10 +77,6 @@ void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std
   for (const Place& place : PlacesIn(spec)) {
     if (field == place.field) *place.path = path;
   }
-}
-
-std::string WhyFolderIsNeeded(const plain::JobSpec& spec) {
-  return UserProgramOf(spec) ? "it runs a program" : "";
 }
 
 }  // namespace traind

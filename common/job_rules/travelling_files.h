@@ -1,5 +1,5 @@
 // Rules of the users' files that a Job's tasks read, for a Worker whose state folder is its own:
-// which of them travel to it, and which Jobs it cannot work for.
+// which of them travel to it.
 //
 // Threads: all functions are safe.
 #pragma once
@@ -12,17 +12,22 @@
 namespace traind {
 
 struct NamedFile {
+  enum Kind {
+    kFile,
+    kMedia,    // it may be a folder, or a table with columns of files, which travel with it
+    kProgram,  // the folder of a program
+  };
   std::string field;  // of the spec: "data.train"
   std::string path;
-  bool media = false;  // it may be a folder, or a table with columns of files, which travel with it
+  Kind kind = kFile;
 };
 
-// Returns the files that PREPARE reads, or that are predicted, and that travel.
+// Returns the files that PREPARE or a program reads, or that are predicted, and that travel.
 std::vector<NamedFile> TravellingFiles(const plain::JobSpec& spec);
 
 // Returns the files of the cache that PREPARE writes and later tasks read, relative to the state
 // folder. table: the path of the table; empty: it is not there yet, and the files beside it are
-// left out.
+// left out. A Job of `run` has none: what stands for it is a folder.
 std::vector<std::string> CachedFiles(const plain::JobSpec& spec, const std::string& table);
 
 // Returns the Job whose models the Job predicts with; empty: it trains its own.
@@ -34,9 +39,5 @@ std::vector<std::string> MediaColumns(const plain::DataSpec& data);
 
 // Points a field that TravellingFiles has named to another path.
 void SetTravellingFile(plain::JobSpec& spec, const std::string& field, const std::string& path);
-
-// Returns why the Job's tasks need a Worker that shares traind's state folder, such as "it runs
-// a program"; empty: they do not.
-std::string WhyFolderIsNeeded(const plain::JobSpec& spec);
 
 }  // namespace traind

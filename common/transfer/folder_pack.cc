@@ -62,9 +62,12 @@ absl::Status NoPack(const std::string& pack, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(pack, " is no pack of a folder: ", what));
 }
 
+constexpr char kExecutable[] = "x";  // behind a size
+
 struct Entry {
   std::string path;
   int64_t bytes = 0;
+  bool executable = false;
 };
 
 // Reads the list in front, and leaves the stream behind it.
@@ -88,8 +91,9 @@ absl::StatusOr<std::vector<Entry>> ReadList(const std::string& pack, std::ifstre
     if (in.tellg() > kMostListBytes) return NoPack(pack, "it has too many files");
     Entry entry;
     const size_t blank = line.find(' ');
-    if (blank == std::string::npos || !absl::SimpleAtoi(line.substr(0, blank), &entry.bytes) ||
-        entry.bytes < 0) {
+    absl::string_view size = absl::string_view(line).substr(0, blank);
+    entry.executable = absl::ConsumeSuffix(&size, kExecutable);
+    if (blank == std::string::npos || !absl::SimpleAtoi(size, &entry.bytes) || entry.bytes < 0) {
       return NoPack(pack, "a line without a size");
     }
     entry.path = line.substr(blank + 1);
@@ -102,9 +106,11 @@ absl::StatusOr<std::vector<Entry>> ReadList(const std::string& pack, std::ifstre
 }
 
 // Copies so many bytes of the stream to a new file.
-absl::Status WriteNew(const std::string& path, int64_t bytes, std::ifstream& in,
+absl::Status WriteNew(const std::string& path, const Entry& entry, std::ifstream& in,
                       std::string& buffer) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int64_t bytes = entry.bytes;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                      entry.executable ? 0777 : 0666);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot create ", path));
   const absl::Cleanup closer = [fd] { close(fd); };
   while (bytes > 0) {
@@ -134,7 +140,7 @@ absl::Status WriteEntries(const std::vector<Entry>& entries, const std::string& 
     if (parent != made) RETURN_IF_ERROR(MakeDirs(parent));
     made = parent;
     if (absl::EndsWith(path, "/")) continue;
-    RETURN_IF_ERROR(WriteNew(path, entry.bytes, in, buffer));
+    RETURN_IF_ERROR(WriteNew(path, entry, in, buffer));
   }
   // One sync for all of them: a folder may have very many files.
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -157,9 +163,9 @@ absl::StatusOr<std::unique_ptr<FolderPack>> FolderPack::Open(const std::string& 
     const absl::StatusOr<int> fd = OpenBelow(root, path, about);
     if (!fd.ok()) continue;
     close(*fd);
-    pack->files_.push_back({std::move(path), about.st_size, 0});
+    pack->files_.push_back({std::move(path), about.st_size, 0, (about.st_mode & S_IXUSR) != 0});
   }
-  for (std::string& path : names) pack->files_.push_back({std::move(path), 0, 0});
+  for (std::string& path : names) pack->files_.push_back({std::move(path)});
   std::vector<File>& all = pack->files_;
   std::sort(all.begin(), all.end(), [](const File& a, const File& b) { return a.path < b.path; });
   const auto same = [](const File& a, const File& b) { return a.path == b.path; };
@@ -170,7 +176,8 @@ absl::StatusOr<std::unique_ptr<FolderPack>> FolderPack::Open(const std::string& 
       return absl::InvalidArgumentError(
           absl::StrCat(root, "/", file.path, ": a file with such a name cannot be sent"));
     }
-    absl::StrAppend(&pack->list_, file.bytes, " ", file.path, "\n");
+    absl::StrAppend(&pack->list_, file.bytes, file.executable ? kExecutable : "", " ", file.path,
+                    "\n");
   }
   pack->list_ += "\n";
   pack->bytes_ = static_cast<int64_t>(pack->list_.size());
@@ -251,6 +258,15 @@ absl::StatusOr<FileDigest> FolderPack::Digest() {
     offset += static_cast<int64_t>(part.size());
   }
   return FileDigest{sha256.Hex(), bytes_};
+}
+
+absl::Status FolderPack::WriteTo(const std::string& path) {
+  ASSIGN_OR_RETURN(const auto writer, DurableWriter::Create(path));
+  while (writer->bytes() < bytes_) {
+    ASSIGN_OR_RETURN(const std::string part, Read(writer->bytes(), kPartBytes));
+    RETURN_IF_ERROR(writer->Append(part));
+  }
+  return writer->Commit().status();
 }
 
 absl::Status UnpackFolder(const std::string& pack, const std::string& folder) {

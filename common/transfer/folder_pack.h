@@ -2,7 +2,8 @@
 // broken connection stopped.
 //
 //   traind-pack 1\n
-//   BYTES PATH\n      for each file, sorted by path; of a folder BYTES is 0 and PATH ends in '/'
+//   BYTES PATH\n      for each file, sorted by path; of a folder BYTES is 0 and PATH ends in '/';
+//                     an x behind BYTES says that its owner may execute it
 //   \n
 //   the bytes of the files, one after the other
 #pragma once
@@ -24,6 +25,9 @@ inline constexpr char kPackName[] = "folder.pack";
 
 // The pack of the Prediction of an Attempt that predicts a file, in the Attempt's folder.
 inline constexpr char kPredictionPack[] = "prediction.pack";
+// That of the files that a program has left as its answer.
+inline constexpr char kResultsPack[] = "results.pack";
+inline constexpr char kResultsFolder[] = "results";  // where they were left
 
 // Reads the pack of a folder. Nothing is copied: the files are read when their bytes are asked for.
 // Threads: confined to one.
@@ -46,12 +50,15 @@ class FolderPack {
   absl::StatusOr<std::string> Read(int64_t offset, size_t most);
   // Reads all files.
   absl::StatusOr<FileDigest> Digest();
+  // Writes it to a file, durably.
+  absl::Status WriteTo(const std::string& path);
 
  private:
   struct File {
     std::string path;
     int64_t bytes = 0;
     int64_t begin = 0;  // in the pack
+    bool executable = false;
   };
 
   explicit FolderPack(std::string root) : root_(std::move(root)) {}
@@ -67,8 +74,9 @@ class FolderPack {
 };
 
 // Makes the folder of a pack, and removes the pack. The folder appears whole and durable, or not at
-// all; one that is there already stays. InvalidArgument: the bytes are no pack; errors of the
-// system. Threads: safe, also beside other processes that unpack the same.
+// all; one that is there already stays. Who may read its files is as the umask says.
+// InvalidArgument: the bytes are no pack; errors of the system. Threads: safe, also beside other
+// processes that unpack the same.
 absl::Status UnpackFolder(const std::string& pack, const std::string& folder);
 
 }  // namespace traind

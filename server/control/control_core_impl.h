@@ -215,8 +215,7 @@ class ControlCore::Impl {
   // The idlest Worker that suits the Job, if possible with the labels that it asks for; null: none
   // takes tasks.
   const WorkerState* IdlestFor(const JobEntry& entry) const;
-  const WorkerState* IdlestOf(const IdleWorkers& idle, const JobEntry& entry,
-                              const Constraints& asked) const;
+  const WorkerState* IdlestOf(const IdleWorkers& idle, const Constraints& asked) const;
   bool NobodyIsIdle() const { return idle_.at("").empty(); }
   Candidate MakeCandidate(const JobEntry& entry, size_t most, bool timed) const;
   bool FoldsWait(const Job& job) const;
@@ -230,7 +229,6 @@ class ControlCore::Impl {
   GangShape ShapeNow(const JobEntry& entry) const;
   void Handle(GangReady& event);
   // Whether its tasks read files that do not travel (travelling_files.h).
-  static bool NeedsSharedFolder(const JobEntry& entry);
 
   // ---- facts.cc ----
   void Handle(WorkerFact& event);

@@ -119,7 +119,6 @@ struct JobEntry {
   // Since when a fold could start and nothing of it runs.
   absl::Time starved_since = absl::InfiniteFuture();
   GangShape shape;
-  mutable std::optional<bool> needs_shared_folder;  // unset: nobody has asked yet
   absl::Time wake_at = absl::InfiniteFuture();
 
   Publication publication;
@@ -245,13 +244,7 @@ struct WorkerState {
 };
 
 // Workers that take tasks by their prepares, idlest first.
-struct IdleWorkers {
-  using Places = std::set<std::pair<int, std::string>>;
-  Places shared, own;  // with traind's folder, with folders of their own
-
-  bool empty() const { return shared.empty() && own.empty(); }
-  size_t size() const { return shared.size() + own.size(); }
-};
+using IdleWorkers = std::set<std::pair<int, std::string>>;
 
 struct QuotaAccount {
   explicit QuotaAccount(QuotaUse quota_use) : use(std::move(quota_use)) {}

@@ -126,9 +126,9 @@ const TransferCost& ControlCore::Impl::TransferCostOf(const JobEntry& entry) con
   shape.slots = 1;
   const Capacity& capacity = board_.capacity();
   TransferPlaces places;
-  places.slots = capacity.CountGangs(shape, /*may_span=*/false, /*needs_shared_folder=*/false);
+  places.slots = capacity.CountGangs(shape, /*may_span=*/false);
   places.own =
-      places.slots - capacity.CountGangs(shape, /*may_span=*/false, /*needs_shared_folder=*/true);
+      places.slots - capacity.CountGangs(shape, /*may_span=*/false, /*in_shared_folders=*/true);
   for (const Attempt& attempt : job.attempts) {
     const WorkerSlots* const worker = board_.Find(attempt.worker);
     if (worker == nullptr || !worker->own_folder) continue;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/job_rules/task_rules.h"
-#include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
 #include "server/control/control_core_impl.h"
 #include "server/domain/names.h"
@@ -26,11 +25,7 @@ void ControlCore::Impl::DispatchPrepares() {
   for (auto head = prepare_queue_.begin(); head != prepare_queue_.end();) {
     JobEntry& entry = *head->second;
     const WorkerState* const idlest = IdlestFor(entry);
-    if (idlest == nullptr) {
-      if (NobodyIsIdle()) return;
-      ++head;  // it waits for another Worker; the next may not
-      continue;
-    }
+    if (idlest == nullptr) return;
     const bool urgent = entry.view().deadline - now_ <= absl::Minutes(1);
     if (idlest->prepares >= options_.max_prepares && !urgent) return;
     if (++started > kMostStarts) {
@@ -43,18 +38,12 @@ void ControlCore::Impl::DispatchPrepares() {
   }
 }
 
-const WorkerState* ControlCore::Impl::IdlestOf(const IdleWorkers& idle, const JobEntry& entry,
+const WorkerState* ControlCore::Impl::IdlestOf(const IdleWorkers& idle,
                                                const Constraints& asked) const {
-  const auto first = [&](const IdleWorkers::Places& places) {
-    return std::find_if(places.begin(), places.end(), [&](const auto& place) {
-      return HasLabels(workers_.at(place.second).labels, asked);
-    });
-  };
-  const auto shared = first(idle.shared), own = first(idle.own);
-  const bool own_is_idler =
-      own != idle.own.end() && (shared == idle.shared.end() || *own < *shared);
-  if (own_is_idler && !NeedsSharedFolder(entry)) return &workers_.at(own->second);
-  return shared == idle.shared.end() ? nullptr : &workers_.at(shared->second);
+  const auto first = std::find_if(idle.begin(), idle.end(), [&](const auto& place) {
+    return HasLabels(workers_.at(place.second).labels, asked);
+  });
+  return first == idle.end() ? nullptr : &workers_.at(first->second);
 }
 
 // The folds run where the labels are, so the data are best read there. Where nobody has them the
@@ -64,19 +53,11 @@ const WorkerState* ControlCore::Impl::IdlestFor(const JobEntry& entry) const {
   const IdleWorkers* rarest = nullptr;
   for (const std::string& label : asked.labels) {
     const auto it = idle_.find(label);
-    if (it == idle_.end()) return IdlestOf(idle_.at(""), entry, {});
+    if (it == idle_.end()) return IdlestOf(idle_.at(""), {});
     if (rarest == nullptr || it->second.size() < rarest->size()) rarest = &it->second;
   }
-  const WorkerState* idlest = rarest == nullptr ? nullptr : IdlestOf(*rarest, entry, asked);
-  return idlest != nullptr ? idlest : IdlestOf(idle_.at(""), entry, {});
-}
-
-bool ControlCore::Impl::NeedsSharedFolder(const JobEntry& entry) {
-  if (!entry.needs_shared_folder) {
-    const auto spec = plain::FromJson<plain::JobSpec>(entry.view().spec_json);
-    entry.needs_shared_folder = !spec.ok() || !WhyFolderIsNeeded(*spec).empty();
-  }
-  return *entry.needs_shared_folder;
+  const WorkerState* idlest = rarest == nullptr ? nullptr : IdlestOf(*rarest, asked);
+  return idlest != nullptr ? idlest : IdlestOf(idle_.at(""), {});
 }
 
 void ControlCore::Impl::NoteEnds() {
@@ -137,13 +118,11 @@ void ControlCore::Impl::DispatchFolds() {
     return;
   }
   const size_t most = std::min(kMostStarts, static_cast<size_t>(board_.free_slots()));
-  const bool own_folders = board_.capacity().has_own_folders();
   std::vector<Candidate> candidates;
   std::vector<JobEntry*> entries;
   for (auto first = train_queue_.cbegin(); first != train_queue_.cend(); first = SkipShape(first)) {
     for (JobEntry* entry : NextInLine(first, most)) {
       candidates.push_back(MakeCandidate(*entry, most, timed));
-      candidates.back().needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
       entries.push_back(entry);
     }
   }
@@ -167,9 +146,7 @@ int ControlCore::Impl::Gangs(const JobEntry& entry) const {
 }
 
 int ControlCore::Impl::GangsOfMachines(const JobEntry& entry) const {
-  const Capacity& capacity = board_.capacity();
-  const bool needs_shared = capacity.has_own_folders() && NeedsSharedFolder(entry);
-  return capacity.CountGangs(ShapeNow(entry), MaySpan(entry), needs_shared);
+  return board_.capacity().CountGangs(ShapeNow(entry), MaySpan(entry));
 }
 
 // The Ranks of networks exchange gradients over any network; trees and programs have no such gang.
@@ -190,9 +167,9 @@ GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
     return attempt.kind == TaskKind::kTrain;
   });
   if (!trained) return shape;
-  const bool may_span = MaySpan(entry), needs_shared = NeedsSharedFolder(entry);
-  if (expected_.CountGangs(shape, may_span, needs_shared) > 0) return shape;
-  const int most = board_.capacity().LargestGang(shape, may_span, needs_shared);
+  const bool may_span = MaySpan(entry);
+  if (expected_.CountGangs(shape, may_span) > 0) return shape;
+  const int most = board_.capacity().LargestGang(shape, may_span);
   if (most > 0) shape.slots = std::min(shape.slots, most);
   return shape;
 }

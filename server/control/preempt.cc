@@ -56,7 +56,6 @@ std::vector<JobEntry*> ControlCore::Impl::Starved(std::vector<Claim>& line) {
     return urgency.priority > lowest && urgency.gangs == 0 && !urgency.extra_seeds_only;
   };
   std::vector<std::pair<Claim, JobEntry*>> in_order;
-  const bool own_folders = board_.capacity().has_own_folders();
   for (auto first = train_queue_.cbegin(); first != train_queue_.cend();) {
     const auto next = SkipShape(first);
     const bool any = std::any_of(
@@ -64,7 +63,6 @@ std::vector<JobEntry*> ControlCore::Impl::Starved(std::vector<Claim>& line) {
     for (JobEntry* entry : any ? NextInLine(first, kMostClaims) : std::vector<JobEntry*>()) {
       Claim claim;
       claim.candidate = MakeCandidate(*entry, 1, /*timed=*/true);
-      claim.candidate.needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
       in_order.emplace_back(std::move(claim), entry);
     }
     first = next;

@@ -76,7 +76,6 @@ std::string ControlCore::Impl::HeldBackText(const JobEntry& entry) const {
 void ControlCore::Impl::NoteWaits() {
   noted_at_ = now_;
   const auto slots = static_cast<size_t>(1 + board_.capacity().slots());
-  const bool own_folders = board_.capacity().has_own_folders();
   const size_t most = std::clamp<size_t>(kMostSlotsSeen / slots, 1, kMostTold);
   std::vector<std::pair<Candidate, JobEntry*>> in_order;
   std::vector<JobEntry*> held;
@@ -86,7 +85,6 @@ void ControlCore::Impl::NoteWaits() {
       if (entry->place != ++place) EditLive(*entry);
       entry->place = place;
       in_order.emplace_back(MakeCandidate(*entry, 1, /*timed=*/true), entry);
-      in_order.back().first.needs_shared_folder = own_folders && NeedsSharedFolder(*entry);
     }
     for (JobEntry* entry : HeldBack(first, most - std::min(most, held.size()))) {
       const int behind = PlaceOf(*entry);
@@ -134,12 +132,10 @@ void ControlCore::Impl::NotePrepareWaits() {
   size_t told = 0;
   for (const auto& [urgency, entry] : prepare_queue_) {
     if (++told > kShortLine) return;
-    const bool suits = IdlestFor(*entry) != nullptr;
     const bool open = !NobodyIsIdle();
     const bool attached = open || std::any_of(workers_.begin(), workers_.end(),
                                               [](const auto& w) { return w.second.attached; });
-    const char* text = suits      ? "a Worker that reads its data; all of them have enough to read"
-                       : open     ? "a Worker that shares traind's state folder"
+    const char* text = open       ? "a Worker that reads its data; all of them have enough to read"
                        : attached ? "a Worker; those that are attached take nothing new"
                                   : "a Worker; none is attached";
     TellWait(*entry, text, absl::InfiniteFuture());

@@ -293,8 +293,7 @@ void ControlCore::Impl::NoteIdle(WorkerState& worker) {
     const std::pair<int, std::string> place(*worker.idle_as, worker.id);
     for (const std::string& label : worker.idle_labels) {
       const auto it = idle_.find(label);
-      it->second.shared.erase(place);
-      it->second.own.erase(place);
+      it->second.erase(place);
       if (it->second.empty() && !label.empty()) idle_.erase(it);
     }
   }
@@ -304,8 +303,7 @@ void ControlCore::Impl::NoteIdle(WorkerState& worker) {
   worker.idle_labels = worker.labels;
   worker.idle_labels.insert("");
   for (const std::string& label : worker.idle_labels) {
-    IdleWorkers& idle = idle_[label];
-    (worker.own_folder ? idle.own : idle.shared).insert({worker.prepares, worker.id});
+    idle_[label].insert({worker.prepares, worker.id});
   }
 }
 

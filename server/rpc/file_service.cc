@@ -20,12 +20,14 @@
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
 #include "common/data/media/media_files.h"
+#include "common/job_rules/program_folder.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
 #include "common/publish/dataset_publisher.h"
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
 #include "common/transfer/state_path.h"
+#include "common/transfer/whole_copy.h"
 #include "common/transfer/zstd_part.h"
 #include "common/wire/grpc_status.h"
 
@@ -166,7 +168,9 @@ absl::StatusOr<GrpcFileService::DataFile> GrpcFileService::FindData(
     const bool same = file.path == real;
     free(real);
     if (same) {
-      return DataFile{file.path, file.media ? MediaColumns(learnt) : std::vector<std::string>(),
+      const bool media = file.kind == NamedFile::kMedia;
+      return DataFile{file.path, file.kind == NamedFile::kProgram,
+                      media ? MediaColumns(learnt) : std::vector<std::string>(),
                       learnt.image.has_value()};
     }
     return absl::PermissionDeniedError(
@@ -181,22 +185,22 @@ absl::StatusOr<std::string> GrpcFileService::PathOf(const v1::GetFileRequest& re
   return InState(request.path());
 }
 
-absl::Status GrpcFileService::SendFolder(const MediaFiles& media, const v1::GetFileRequest& request,
+absl::Status GrpcFileService::SendFolder(FolderPack& pack, const std::string& table,
+                                         const v1::GetFileRequest& request,
                                          grpc::ServerWriter<v1::FilePart>& parts) {
-  ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(media.root, media.files, media.names));
-  ASSIGN_OR_RETURN(const FileDigest digest, pack->Digest());
+  ASSIGN_OR_RETURN(const FileDigest digest, pack.Digest());
   int64_t offset = request.offset();
   PartPacker packer;
   v1::FilePart part;
   part.set_size_bytes(digest.bytes);
   part.set_sha256(digest.sha256);
   part.set_folder(true);
-  part.set_table(media.table);
+  part.set_table(table);
   while (parts.Write(part)) {
     part.Clear();
     RETURN_IF_ERROR(CheckOffset(offset, digest));
     if (offset == digest.bytes) return absl::OkStatus();
-    ASSIGN_OR_RETURN(std::string content, pack->Read(offset, kPartBytes));
+    ASSIGN_OR_RETURN(std::string content, pack.Read(offset, kPartBytes));
     offset += static_cast<int64_t>(content.size());
     if (request.zstd()) part.set_zstd(packer.Pack(content));
     part.set_content(std::move(content));
@@ -211,11 +215,18 @@ absl::Status GrpcFileService::Send(const v1::GetFileRequest& request,
     return SendFile(path, request, parts);
   }
   ASSIGN_OR_RETURN(const DataFile data, FindData(request.job(), request.field()));
+  if (data.program) {
+    ASSIGN_OR_RETURN(ProgramFiles found, ListProgramFiles(data.path, state_dir_));
+    ASSIGN_OR_RETURN(const auto pack,
+                     FolderPack::Open(found.root, found.files, std::move(found.folders)));
+    return SendFolder(*pack, "", request, parts);
+  }
   if (data.columns.empty()) return SendFile(data.path, request, parts);
   ASSIGN_OR_RETURN(const auto media,
                    ListMediaFiles(data.path, data.columns, data.folders, state_dir_));
   if (!media) return SendFile(data.path, request, parts);
-  return SendFolder(*media, request, parts);
+  ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(media->root, media->files, media->names));
+  return SendFolder(*pack, media->table, request, parts);
 }
 
 absl::Status GrpcFileService::SendFile(const std::string& path, const v1::GetFileRequest& request,
@@ -257,7 +268,7 @@ absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
     reply.set_present(digest.ok() && digest->sha256 == request.sha256());
   }
   // traind may have ended, or the disk have been full, before it was taken.
-  if (reply.present()) return TakeIfPrediction(request.job(), request.path());
+  if (reply.present()) return Take(request.job(), request.path());
   const auto file = IncomingFile::Open(path, {request.sha256(), request.size_bytes()});
   if (absl::IsUnavailable(file.status())) receivers_.EndStalled(request.path());
   RETURN_IF_ERROR(file.status());
@@ -271,17 +282,36 @@ grpc::Status GrpcFileService::OfferFile(grpc::ServerContext*, const v1::OfferFil
   return ToGrpc(Offer(*request, *reply));
 }
 
-absl::Status GrpcFileService::TakeIfPrediction(const std::string& job, const std::string& pack) {
-  if (!absl::EndsWith(pack, absl::StrCat("/", kPredictionPack))) return absl::OkStatus();
+absl::Status GrpcFileService::Take(const std::string& job, const std::string& pack) {
+  const bool results = absl::EndsWith(pack, absl::StrCat("/", kResultsPack));
+  if (!results && !absl::EndsWith(pack, absl::StrCat("/", kPredictionPack))) {
+    return absl::OkStatus();
+  }
   // A Worker whose call took too long may be back while the call still goes on.
   const std::lock_guard<std::mutex> lock(taking_);
   const std::string folder = absl::StrCat(InState(pack), ".part");
   std::error_code error;
   std::filesystem::remove_all(folder, error);  // of a traind that died
   RETURN_IF_ERROR(UnpackFolder(InState(pack), folder));
-  const absl::Status adopted = AdoptDataset(state_dir_, job, folder);
+  const absl::Status taken =
+      results ? TakeResults(job, pack, folder) : AdoptDataset(state_dir_, job, folder);
   std::filesystem::remove_all(folder, error);
-  return adopted;
+  return taken;
+}
+
+absl::Status GrpcFileService::TakeResults(const std::string& job, const std::string& pack,
+                                          const std::string& folder) const {
+  ASSIGN_OR_RETURN(const auto found, Running(job));
+  const auto& attempts = found->attempts;
+  // One that was given up may have a connection again while another one answers.
+  const bool at_work = std::any_of(attempts.begin(), attempts.end(), [&](const Attempt& attempt) {
+    return attempt.ended_at == absl::InfiniteFuture() &&
+           pack == absl::StrCat(AttemptDir(job, attempt.id), "/", kResultsPack);
+  });
+  if (!at_work) return absl::FailedPreconditionError(absl::StrCat(pack, ": nobody waits for it"));
+  ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(found->spec_json));
+  if (!spec.run) return absl::InvalidArgumentError(absl::StrCat("job ", job, " runs no program"));
+  return CopyFolderWhole(folder, spec.run->results);
 }
 
 absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
@@ -311,7 +341,7 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   RETURN_IF_ERROR(received);
   RETURN_IF_ERROR(file->Commit());
   file.reset();  // it holds the lock
-  return TakeIfPrediction(named.job(), named.path());
+  return Take(named.job(), named.path());
 }
 
 grpc::Status GrpcFileService::PutFile(grpc::ServerContext* context,

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/data/media/media_files.h"
+#include "common/transfer/folder_pack.h"
 #include "proto/file_service.grpc.pb.h"
 #include "server/domain/job.h"
 #include "server/rpc/receivers.h"
@@ -53,9 +53,12 @@ class GrpcFileService final : public v1::FileService::Service {
   // The Job; FailedPrecondition: it is over, or unknown.
   absl::StatusOr<std::shared_ptr<const Job>> Running(const std::string& job) const;
   absl::Status CheckRuns(const std::string& job) const { return Running(job).status(); }
-  // Makes what a Worker's Rank has predicted the Job's answer, if the file is a pack of it; then
-  // the file is gone. pack: relative to the state folder.
-  absl::Status TakeIfPrediction(const std::string& job, const std::string& pack);
+  // Makes what a Worker's Rank has predicted, or its program has left, the Job's answer, if the
+  // file is a pack of it; then the file is gone. pack: relative to the state folder.
+  absl::Status Take(const std::string& job, const std::string& pack);
+  // folder: the files of the pack.
+  absl::Status TakeResults(const std::string& job, const std::string& pack,
+                           const std::string& folder) const;
   // Whether a Worker may fetch it: it is the Job's, or of the Job whose models that one uses.
   absl::Status CheckGoes(const std::string& job, const std::string& path) const;
   // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.
@@ -65,6 +68,7 @@ class GrpcFileService final : public v1::FileService::Service {
   // A file that a spec names.
   struct DataFile {
     std::string path;
+    bool program = false;              // its folder
     std::vector<std::string> columns;  // of media (MediaColumns)
     bool folders = false;              // of ListMediaFiles
   };
@@ -73,7 +77,9 @@ class GrpcFileService final : public v1::FileService::Service {
                     grpc::ServerWriter<v1::FilePart>& parts) const;
   static absl::Status SendFile(const std::string& path, const v1::GetFileRequest& request,
                                grpc::ServerWriter<v1::FilePart>& parts);
-  static absl::Status SendFolder(const MediaFiles& media, const v1::GetFileRequest& request,
+  // table: of RemoteContent.
+  static absl::Status SendFolder(FolderPack& pack, const std::string& table,
+                                 const v1::GetFileRequest& request,
                                  grpc::ServerWriter<v1::FilePart>& parts);
   absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply);
   absl::Status ReceiveFile(grpc::ServerContext* context,
@@ -84,7 +90,7 @@ class GrpcFileService final : public v1::FileService::Service {
   std::string linked_from_;  // empty: no other folder
   const FindJob find_job_;
   Receivers receivers_;
-  std::mutex taking_;  // held while a Prediction is taken
+  std::mutex taking_;  // held while an answer is taken
 };
 
 }  // namespace traind

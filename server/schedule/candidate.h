@@ -42,15 +42,13 @@ struct Candidate {
   int slots_left = OwnerLimits::kNoLimit;  // that further folds of the owner may take
   GangShape shape;
   absl::Duration takes = absl::InfiniteDuration();  // a fold, at most; as far as that is known
-  std::vector<int> folds;            // folds that may start now, in order; the caller's numbers
-  std::string home;                  // the Worker that has its data; preferred
-  bool needs_shared_folder = false;  // a Worker with a folder of its own does not suit
-  bool may_span = false;             // a gang may have slots of several Workers
+  std::vector<int> folds;  // folds that may start now, in order; the caller's numbers
+  std::string home;        // the Worker that has its data; preferred
+  bool may_span = false;   // a gang may have slots of several Workers
 };
 
 // Whether a Worker suits, whatever its slots are.
 inline bool Suits(const Candidate& candidate, const WorkerSlots& worker) {
-  if (worker.own_folder && candidate.needs_shared_folder) return false;
   return HasLabels(worker.labels, candidate.shape.constraints);
 }
 

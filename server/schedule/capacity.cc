@@ -30,7 +30,6 @@ void Capacity::Change(const Kind& kind, int change) {
   int slots = 0;
   for (const auto& [device, count] : kind.slots) slots += count;
   slots_ += change * slots;
-  own_folders_ += kind.own_folder ? change : 0;
   Count(kinds_, {kind.own_folder, kind.network, kind.slots, {}}, change);
   for (const std::string& label : kind.labels) {
     Labelled& labelled = labelled_[label];
@@ -63,9 +62,9 @@ const Capacity::Kinds& Capacity::KindsFor(const Constraints& asked) const {
 }
 
 template <typename Visit>
-void Capacity::ForSuiting(const GangShape& shape, bool needs_shared_folder, Visit visit) const {
+void Capacity::ForSuiting(const GangShape& shape, bool in_shared_folders, Visit visit) const {
   for (const auto& [kind, workers] : KindsFor(shape.constraints)) {
-    if (kind.own_folder && needs_shared_folder) continue;
+    if (kind.own_folder && in_shared_folders) continue;
     if (!HasLabels(kind.labels, shape.constraints)) continue;
     std::map<std::string, int> devices;
     for (const auto& [device, count] : kind.slots) {
@@ -77,11 +76,11 @@ void Capacity::ForSuiting(const GangShape& shape, bool needs_shared_folder, Visi
   }
 }
 
-int Capacity::CountGangs(const GangShape& shape, bool may_span, bool needs_shared_folder) const {
+int Capacity::CountGangs(const GangShape& shape, bool may_span, bool in_shared_folders) const {
   const int size = std::max(shape.slots, 1);
   int gangs = 0;
   std::map<std::pair<std::string, std::string>, int> pools;
-  ForSuiting(shape, needs_shared_folder, [&](int workers, int slots, const auto& pool) {
+  ForSuiting(shape, in_shared_folders, [&](int workers, int slots, const auto& pool) {
     gangs += workers * (slots / size);
     if (may_span && !pool.first.empty()) pools[pool] += workers * slots;
   });
@@ -91,10 +90,10 @@ int Capacity::CountGangs(const GangShape& shape, bool may_span, bool needs_share
   return gangs;
 }
 
-int Capacity::LargestGang(const GangShape& shape, bool may_span, bool needs_shared_folder) const {
+int Capacity::LargestGang(const GangShape& shape, bool may_span) const {
   int largest = 0;
   std::map<std::pair<std::string, std::string>, int> pools;
-  ForSuiting(shape, needs_shared_folder, [&](int workers, int slots, const auto& pool) {
+  ForSuiting(shape, /*in_shared_folders=*/false, [&](int workers, int slots, const auto& pool) {
     largest = std::max(largest, slots);
     if (may_span && !pool.first.empty()) {
       largest = std::max(largest, pools[pool] += workers * slots);

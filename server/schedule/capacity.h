@@ -36,19 +36,18 @@ class Capacity {
   void Remove(const Kind& kind);
 
   // Counts the gangs of that shape that could run at once. may_span: a gang may have slots of
-  // several Workers, where none could hold it. needs_shared_folder: Workers with a folder of their
+  // several Workers, where none could hold it. in_shared_folders: Workers with a folder of their
   // own do not count.
-  int CountGangs(const GangShape& shape, bool may_span, bool needs_shared_folder) const;
+  int CountGangs(const GangShape& shape, bool may_span, bool in_shared_folders = false) const;
   // The most slots that one gang can have of what the shape asks for; its size does not count.
-  int LargestGang(const GangShape& shape, bool may_span, bool needs_shared_folder) const;
+  int LargestGang(const GangShape& shape, bool may_span) const;
   // Says which label or GPU that the shape asks for no Worker has: "no Worker has label rack=a".
-  // Empty: what is missing is a number of slots, or a folder.
+  // Empty: what is missing is a number of slots.
   std::string WhatIsMissing(const GangShape& shape) const;
   // The label of those that the fewest Workers have; empty: none is asked for.
   std::string RarestOf(const std::set<std::string>& labels) const;
 
   int slots() const { return slots_; }
-  bool has_own_folders() const { return own_folders_ > 0; }
 
  private:
   using Kinds = std::map<Kind, int>;  // how many Workers
@@ -62,12 +61,11 @@ class Capacity {
   // Calls visit(workers, slots, pool) for each kind that suits and each device of it; pool names
   // the network and device.
   template <typename Visit>
-  void ForSuiting(const GangShape& shape, bool needs_shared_folder, Visit visit) const;
+  void ForSuiting(const GangShape& shape, bool in_shared_folders, Visit visit) const;
 
   Kinds kinds_;                               // without labels
   std::map<std::string, Labelled> labelled_;  // with theirs, by each of their labels
   int slots_ = 0;
-  int own_folders_ = 0;  // Workers
 };
 
 }  // namespace traind

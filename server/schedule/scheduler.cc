@@ -46,7 +46,7 @@ std::vector<GangPart> FindOnOne(const Candidate& candidate, absl::Time ends,
   };
   const WorkerSlots* best = board.Find(candidate.home);
   if (best == nullptr || !Suits(candidate, *best) || !fits(*best)) {
-    best = board.FindFullest(candidate.shape, candidate.needs_shared_folder, fits);
+    best = board.FindFullest(candidate.shape, fits);
   }
   if (best == nullptr) return {};
   return {{best->worker, FindGang(candidate.shape, *best, ends)}};
@@ -139,8 +139,8 @@ class Full {
   }
 
  private:
-  using Key = std::tuple<GangShape, bool, bool>;
-  static Key KeyOf(const Candidate& c) { return {c.shape, c.needs_shared_folder, c.may_span}; }
+  using Key = std::pair<GangShape, bool>;
+  static Key KeyOf(const Candidate& c) { return {c.shape, c.may_span}; }
   std::map<Key, absl::Time> since_;  // folds that end then, or later
 };
 
@@ -157,10 +157,7 @@ void KeepOfLimit(const Candidate& candidate, const SlotBoard& board, Taken& take
   const bool limited = candidate.slots_left != OwnerLimits::kNoLimit;
   const bool gang = candidate.shape.slots > 1 && !candidate.urgency.extra_seeds_only;
   if (!limited || !gang || taken.keeps) return;
-  if (board.capacity().CountGangs(candidate.shape, candidate.may_span,
-                                  candidate.needs_shared_folder) == 0) {
-    return;
-  }
+  if (board.capacity().CountGangs(candidate.shape, candidate.may_span) == 0) return;
   taken.keeps = true;
   taken.slots += candidate.shape.slots;
 }

@@ -23,10 +23,8 @@ std::vector<SlotBoard::Group> SlotBoard::GroupsOf(const WorkerSlots& worker) {
   }
   std::vector<Group> groups;
   for (const DeviceKind& kind : kinds) {
-    groups.emplace_back("", worker.own_folder, kind);
-    for (const std::string& label : worker.labels) {
-      groups.emplace_back(label, worker.own_folder, kind);
-    }
+    groups.emplace_back("", kind);
+    for (const std::string& label : worker.labels) groups.emplace_back(label, kind);
   }
   return groups;
 }
@@ -103,15 +101,14 @@ const WorkerSlots* SlotBoard::Find(const std::string& worker) const {
   return it == workers_.end() ? nullptr : &it->second;
 }
 
-const WorkerSlots* SlotBoard::FindFullest(const GangShape& shape, bool needs_shared_folder,
+const WorkerSlots* SlotBoard::FindFullest(const GangShape& shape,
                                           absl::FunctionRef<bool(const WorkerSlots&)> fits) const {
   const Constraints& asked = shape.constraints;
   const std::string label = capacity_.RarestOf(asked.labels);
   Place best;
-  for (auto group = with_room_.lower_bound({label, false, {}});
-       group != with_room_.end() && std::get<0>(group->first) == label; ++group) {
-    const auto& [_, own_folder, kind] = group->first;
-    if ((own_folder && needs_shared_folder) || !SuitsSlot(shape, kind)) continue;
+  for (auto group = with_room_.lower_bound({label, {}});
+       group != with_room_.end() && group->first.first == label; ++group) {
+    if (!SuitsSlot(shape, group->first.second)) continue;
     const std::set<Place>& places = group->second;
     for (auto it = places.lower_bound({shape.slots, nullptr}); it != places.end(); ++it) {
       if (best.worker != nullptr && !(*it < best)) break;

@@ -47,7 +47,7 @@ class SlotBoard {
   // Goes over the Workers with the labels that the shape asks for and as many free slots as it has,
   // at least one of them of a kind that suits, from the fewest free slots to the most and by id
   // among equals. Returns the first that fits, or null.
-  const WorkerSlots* FindFullest(const GangShape& shape, bool needs_shared_folder,
+  const WorkerSlots* FindFullest(const GangShape& shape,
                                  absl::FunctionRef<bool(const WorkerSlots&)> fits) const;
 
  private:
@@ -61,9 +61,9 @@ class SlotBoard {
       return a.worker->worker < b.worker->worker;
     }
   };
-  // A label, own_folder, and the kind of a free slot. Each Worker is in those of each of its
-  // labels, and in those of the empty one.
-  using Group = std::tuple<std::string, bool, DeviceKind>;
+  // A label and the kind of a free slot. Each Worker is in those of each of its labels, and in
+  // those of the empty one.
+  using Group = std::pair<std::string, DeviceKind>;
 
   static std::vector<Group> GroupsOf(const WorkerSlots& worker);
   void Link(const WorkerSlots& worker);

@@ -7,7 +7,7 @@
 namespace traind {
 
 bool FitsOnOne(const Candidate& candidate, const SlotBoard& board) {
-  return board.capacity().CountGangs(candidate.shape, false, candidate.needs_shared_folder) > 0;
+  return board.capacity().CountGangs(candidate.shape, /*may_span=*/false) > 0;
 }
 
 Soonest FindSoonest(const Candidate& candidate, absl::Time now, bool on_one,

@@ -352,24 +352,28 @@ check "another host goes on from the checkpoint of the lost one" wait_for 35 res
 check "it ends when it is told to" ctl --token "$work/ann.token" finish lost
 check "the Job with the lost host answers" wait_for 30 succeeded lost
 
-# Files of programs do not travel.
-mkdir "$work/program" && echo 'echo done' >"$work/program/run.sh"
+# The folder of a program travels, and what it leaves comes back.
+mkdir "$work/data/program" "$work/data/left" && echo 'hostname >answer.txt' >"$work/data/program/run.sh"
 cat >"$work/program.yaml" <<YAML
 api: v1
 name: program
-run: {command: [sh, run.sh], folder: $work/program}
+run: {command: [sh, run.sh], folder: $work/data/program, results: $work/data/left, expect: [answer.txt]}
 budget: {time: 60s}
 YAML
-check "a Job whose files do not travel is accepted" \
-  ctl --token "$work/ann.token" submit -f "$work/program.yaml"
-waits() { ctl --token "$work/ann.token" get program | grep -q "for NO_MATCHING_WORKER"; }
-check "it says that it waits for a matching Worker" wait_for 10 waits
+check "a Job that runs a program is accepted" ctl --token "$work/ann.token" submit -f "$work/program.yaml"
+check "it runs on a host that does not see its folder" wait_for 30 succeeded program
+check "its answer is where the user wants it" grep -qx two "$work/data/left/answer.txt"
+kill $worker_two
 start_worker three w3
 worker_three=$!
-check "on a Worker that shares the folder it runs" wait_for 30 succeeded program
+check "a Worker that shares the folder takes its place" wait_for 20 attached 1
+sed 's/^name: .*/name: again/' "$work/program.yaml" >"$work/again.yaml"
+check "the same program for that one" ctl --token "$work/ann.token" submit -f "$work/again.yaml"
+check "it runs there, too" wait_for 30 succeeded again
+check "and its answer replaces the earlier one" grep -qx three "$work/data/left/answer.txt"
 
 # The same gang on one host.
-kill $worker_two $worker_three
+kill $worker_three
 check "the Workers end" wait_for 20 attached 0
 start_worker one w1 "$work/own3" 4
 check "a Worker with four slots attaches" wait_for 20 attached 1

@@ -132,22 +132,115 @@ def _():
         answered(house, house.wait(job["id"], 90))
 
 
-@case("A Job whose files do not travel waits for a Worker that shares the folder", limit_s=60)
+def program(house, files, **run):
+    """A Job that runs a program of the user's, whose folder only traind sees."""
+    folder = os.path.join(house.data, "program")
+    for name, text in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        if text.startswith("#!"):
+            os.chmod(path, 0o755)
+    results = os.path.join(house.data, "results")
+    os.makedirs(results, exist_ok=True)
+    return house.submit({"api": "v1", "name": "program",
+                         "run": {"folder": folder, "results": results, **run}, "budget": {"time": "40s"}}), results
+
+
+def text(path):
+    with open(path) as f:
+        return f.read()
+
+
+@case("The folder of a program travels to the Worker, and what the program leaves travels back", limit_s=90)
+def _():
+    with House(standalone=False) as house:
+        house.start("--allow-programs")
+        state = start_alone(house, "w1", slots=2)
+        job, results = program(
+            house, {"run.sh": "#!/bin/sh\n. lib/words.sh\nmkdir -p deep\necho $word-$TRAIND_FOLD > deep/answer.txt\n"
+                              "echo more > $TRAIND_OUT/more.txt\necho told $TRAIND_FOLD\n",
+                    "lib/words.sh": "word=hello\n", "data/big.csv": "x\n" * 600_000, ".git/config": "secret\n"},
+            command=["./run.sh"], folds=2, expect=["deep/answer.txt"])
+        ended = house.wait(job["id"], 60)
+        assert ended["state"] == "SUCCEEDED" and [f["state"] for f in ended["folds"]] == ["DONE"] * 2, ended
+        for fold in (0, 1):
+            left = os.path.join(results, f"fold-{fold}")
+            assert text(os.path.join(left, "deep/answer.txt")) == f"hello-{fold}\n", files(results, "**")
+            assert text(os.path.join(left, "more.txt")) == "more\n", files(results, "**")
+        inputs = files(state, "inputs/*/folder-program")
+        assert len(inputs) == 1, "it came once for both folds"
+        assert not os.path.exists(os.path.join(inputs[0], ".git")), "a folder of tools stays where it is"
+        assert not files(house.state, "**/*.pack*"), files(house.state, "**/*.pack*")
+        prepare = ended["attempts"][0]["transfers"]
+        assert prepare["fetched_bytes"] > 1_200_000, prepare
+        for fold in (0, 1):
+            assert f"told {fold}" in house.cli("logs", job["id"]).stdout, house.cli("logs", job["id"]).stdout
+
+
+@case("A program that is a model has its rows on such a Worker, too", limit_s=120)
+def _():
+    with House(standalone=False) as house:
+        house.start("--allow-programs")
+        start_alone(house, "w1", slots=2)
+        code = os.path.join(house.data, "code")
+        os.makedirs(code)
+        with open(os.path.join(code, "train.py"), "w") as f:
+            f.write("""import csv, os
+def rows(name):
+    with open(os.environ[name], newline="") as f:
+        return list(csv.DictReader(f))
+train = rows("TRAIND_TRAIN_CSV")
+target = TARGET
+share = {}
+for row in train:
+    share[row[target]] = share.get(row[target], 0) + 1 / len(train)
+def write(path, table):
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow(["id", *share])
+        for row in table:
+            out.writerow([row["id"], *share.values()])
+write("oof_predictions.csv", rows("TRAIND_VALID_CSV"))
+write("test_predictions.csv", rows("TRAIND_TEST_CSV"))
+""".replace("TARGET", repr(house.spec(folds=2)["data"]["target"])))
+        spec = house.spec(folds=2)
+        spec["model"] = {"command": {"train": ["python3", "train.py"], "code": code}}
+        spec.pop("train", None)
+        ended = house.wait(house.submit(spec)["id"], 90)
+        assert ended["state"] == "SUCCEEDED", ended
+        assert [f["state"] for f in ended["folds"]] == ["DONE"] * 2, ended["folds"]
+        house.check_predictions(os.path.join(house.results(ended["id"]), "current", "predictions.csv"), 120)
+
+
+@case("A program that fails on such a Worker is told of by its own paths", limit_s=60)
 def _():
     with House(standalone=False) as house:
         house.start("--allow-programs")
         start_alone(house, "w1")
-        folder = os.path.join(house.data, "program")
-        os.mkdir(folder)
-        with open(os.path.join(folder, "run.sh"), "w") as f:
-            f.write("echo hello\n")
-        job = house.submit({"api": "v1", "name": "program", "run": {"command": ["sh", "run.sh"], "folder": folder},
-                            "budget": {"time": "30s"}})
-        house.until(job["id"], "it says what it waits for",
-                    lambda j: j.get("pending_reason", "").endswith("NO_MATCHING_WORKER"), 10)
-        assert not house.job(job["id"])["attempts"], house.job(job["id"])
-        house.start_worker()  # shares the folder
-        assert house.wait(job["id"], 30)["state"] == "SUCCEEDED"
+        job, results = program(house, {"run.sh": "echo broken >&2\nexit 3\n"}, command=["sh", "run.sh"])
+        ended = house.wait(job["id"], 40)
+        assert ended["state"] == "FAILED" and "exit status 3" in ended["end_message"], ended
+        assert "broken" in ended["end_message"] and "/w1/" not in ended["end_message"], ended
+        assert not os.listdir(results), os.listdir(results)
+
+
+@case("A Worker with a program is killed; another one starts it again, and answers", limit_s=120)
+def _():
+    with House(standalone=False) as house:
+        house.start("--allow-programs")
+        first = start_alone(house, "w1")
+        job, results = program(house, {"run.sh": "sleep 3\necho $TRAIND_JOB > answer.txt\n"},
+                               command=["sh", "run.sh"], expect=["answer.txt"])
+        eventually("it runs", lambda: files(first, "jobs/*/program/fold-0/work/run.sh"), 20)
+        house.kill_all("trainworker")
+        os.rename(first, first + ".lost")
+        start_alone(house, "w2")
+        ended = house.wait(job["id"], 60)
+        assert ended["state"] == "SUCCEEDED", ended
+        assert text(os.path.join(results, "answer.txt")).strip() == job["id"], files(results, "**")
+        assert len([a for a in ended["attempts"] if a["task"] == "fold-0"]) == 2, ended["attempts"]
 
 
 @case("Over a slow link a Job keeps time for its results to travel, ends before its deadline, and tells what travelled",

@@ -92,7 +92,7 @@ MAY_INCLUDE = {
     "worker/kernel": [],
     "worker/trees": _FOLD_ALONE + ["worker/checkpoint", "worker/kernel"],
     "worker/program": ["common/base", "common/data", "common/facts", "common/job_rules", "common/metrics", "common/search",
-                       "common/plain", "proto/plain", "worker/data", "worker/rank_protocol", "worker/task"],
+                       "common/plain", "common/transfer", "proto/plain", "worker/data", "worker/rank_protocol", "worker/task"],
     "worker/treefold": _FOLD_ALONE + ["worker/trees", "worker/predict", "worker/checkpoint", "worker/device"],
     "worker/inference": _FOLD + ["worker/checkpoint", "worker/train", "worker/predict", "worker/trees", "worker/floor"],
     "worker/rank": _FOLD + ["worker/checkpoint", "worker/pretrained", "worker/train",

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
+#include "common/job_rules/program_rules.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
 #include "common/publish/prediction_files.h"
@@ -60,8 +62,6 @@ bool HasDigest(const std::string& path, const FileDigest& digest) {
   return true;
 }
 
-constexpr size_t kPackPart = 1 << 20;
-
 // The number of the Prediction whose manifest has this path; 0: it is none of the Job's.
 int NumberOfManifest(const std::string& job, absl::string_view path) {
   int number = 0;
@@ -69,6 +69,24 @@ int NumberOfManifest(const std::string& job, absl::string_view path) {
                         absl::ConsumeSuffix(&path, absl::StrCat("/", kManifestFile)) &&
                         absl::SimpleAtoi(path, &number);
   return manifest ? std::max(number, 0) : 0;
+}
+
+// Whether the task runs a program of the user, which reads his files itself.
+bool RunsProgram(const TaskStart& task) {
+  return task.kind == TaskKind::kTrain &&
+         (task.model == kProgramKind || task.model == kCommandKind);
+}
+
+// What a program needs of this machine: a folder for its answer, and where else commands may be.
+void UseThisMachine(plain::JobSpec& spec, const std::string& results) {
+  if (spec.run) spec.run->results = results;
+  auto* environment = spec.run             ? &spec.run->environment
+                      : spec.model.command ? &spec.model.command->environment
+                                           : nullptr;
+  const char* path = getenv("PATH");
+  if (environment == nullptr || path == nullptr) return;
+  const auto named = environment->find("PATH");
+  if (named != environment->end()) absl::StrAppend(&named->second, ":", path);
 }
 
 // The spec with which a model was trained, as its model.json tells it; an empty one where it does
@@ -247,8 +265,9 @@ absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
   result.spec_json = task.spec_json;
   if (UsesModels(task.kind)) RETURN_IF_ERROR(BringModels(task, stop, result));
   if (task.kind == TaskKind::kServe) return absl::OkStatus();
-  return task.kind == TaskKind::kTrain ? BringFold(task, stop, result)
-                                       : BringData(task, stop, result);
+  if (task.kind == TaskKind::kTrain) RETURN_IF_ERROR(BringFold(task, stop, result));
+  if (task.kind == TaskKind::kTrain && !RunsProgram(task)) return absl::OkStatus();
+  return BringData(task, stop, result);
 }
 
 absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
@@ -270,6 +289,12 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
     SetTravellingFile(spec, file.field, input.path);
     result.names.emplace_back(input.path, file.path);
     if (input.IsFolder()) result.names.emplace_back(input.folder, input.named_folder);
+  }
+  if (RunsProgram(task)) {
+    const std::string results =
+        InState(absl::StrCat(AttemptDir(task.job, task.attempt), "/", kResultsFolder));
+    if (spec.run) result.names.emplace_back(results, spec.run->results);
+    UseThisMachine(spec, results);
   }
   result.spec_json = plain::ToJson(spec);
   return absl::OkStatus();
@@ -415,19 +440,42 @@ absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
   // Another one may stand by now, and this one be removed.
   if (error) return absl::AbortedError(absl::StrCat(folder.string(), ": ", error.message()));
   ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(folder.string(), files, {}));
-  const std::string path =
-      absl::StrCat(AttemptDir(request.job, request.attempt), "/", kPredictionPack);
-  ASSIGN_OR_RETURN(const auto writer, DurableWriter::Create(InState(path)));
-  while (writer->bytes() < pack->bytes()) {
-    ASSIGN_OR_RETURN(const std::string part, pack->Read(writer->bytes(), kPackPart));
-    RETURN_IF_ERROR(writer->Append(part));
-  }
-  RETURN_IF_ERROR(writer->Commit().status());
+  RETURN_IF_ERROR(pack->WriteTo(
+      InState(absl::StrCat(AttemptDir(request.job, request.attempt), "/", kPredictionPack))));
   return number;
+}
+
+absl::Status FileCarrier::PackResults(const SendRequest& request) {
+  if (request.kind != TaskKind::kTrain) return absl::OkStatus();
+  const std::string attempt = InState(AttemptDir(request.job, request.attempt));
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::canonical(absl::StrCat(attempt, "/", kResultsFolder), error);
+  if (error) return absl::OkStatus();  // it has left nothing
+  std::vector<std::string> files;
+  std::string seen;  // each is there whole, and replaced where it changes
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    struct stat info = {};
+    if (lstat(it->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    files.push_back(it->path().lexically_relative(folder).string());
+    absl::StrAppend(&seen, files.back(), " ", info.st_ino, " ", info.st_size, "\n");
+  }
+  if (files.empty()) return absl::OkStatus();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (packed_[request.attempt] == seen) return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(folder.string(), files, {}));
+  RETURN_IF_ERROR(pack->WriteTo(absl::StrCat(attempt, "/", kResultsPack)));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  packed_[request.attempt] = std::move(seen);
+  return absl::OkStatus();
 }
 
 absl::Status FileCarrier::SendNow(const SendRequest& request, TransferStop& stop, Result& result) {
   ASSIGN_OR_RETURN(const int number, PackPrediction(request));
+  RETURN_IF_ERROR(PackResults(request));
   const std::vector<std::string> paths = PathsToSend(request);
   std::vector<std::string> checkpoints;
   for (const std::string& path : paths) {
@@ -472,6 +520,7 @@ void FileCarrier::Finish(int64_t attempt, std::set<std::string> busy) {
       const std::lock_guard<std::mutex> lock(mutex_);
       sent_.erase(attempt);
       published_.erase(attempt);
+      packed_.erase(attempt);
     }
     TrimOwnFolder(state_dir_, max_bytes_, busy);
   });

@@ -101,6 +101,8 @@ class FileCarrier {
                             const std::string& path, TransferStop& stop, Result& result) const;
   // Packs the Prediction that a Rank has made here. Returns its number; 0: there is no new one.
   absl::StatusOr<int> PackPrediction(const SendRequest& request);
+  // Packs what a program has left here as its answer, if that has changed.
+  absl::Status PackResults(const SendRequest& request);
   absl::Status SendNow(const SendRequest& request, TransferStop& stop, Result& result);
   std::vector<std::string> PathsToSend(const SendRequest& request) const;
   absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop,
@@ -121,7 +123,8 @@ class FileCarrier {
   std::map<int64_t, std::shared_ptr<TransferStop>> bringing_;
   // The versions that traind has, by Attempt and path.
   std::map<int64_t, std::map<std::string, Version>> sent_;
-  std::map<int64_t, int> published_;  // by Attempt: the Prediction that traind has
+  std::map<int64_t, int> published_;       // by Attempt: the Prediction that traind has
+  std::map<int64_t, std::string> packed_;  // by Attempt: the results of a program, as last packed
   std::vector<std::thread> threads_;
 };
 

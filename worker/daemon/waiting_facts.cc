@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_replace.h>
 
+#include <algorithm>
 #include <variant>
 
 namespace traind::worker {
@@ -12,6 +13,12 @@ bool NamesFiles(const Fact& fact) {
          std::holds_alternative<facts::FloorReady>(fact) ||
          std::holds_alternative<facts::CheckpointSaved>(fact) ||
          std::holds_alternative<facts::FoldSaved>(fact) || std::holds_alternative<Ended>(fact);
+}
+
+// The Job may be over once traind knows it, and then takes no log any more.
+bool MayBeTheLast(const Fact& fact) {
+  const auto* saved = std::get_if<facts::FoldSaved>(&fact);
+  return std::holds_alternative<Ended>(fact) || (saved != nullptr && saved->last);
 }
 
 void UseNames(const PathNames& names, Fact& fact) {
@@ -79,8 +86,8 @@ std::optional<SendRequest> WaitingFacts::NextSend(int64_t attempt, absl::Duratio
   queue.published = false;
   queue.covered = queue.facts.size();
   queue.since = now;
-  queue.request.with_log =
-      !queue.facts.empty() && std::holds_alternative<Ended>(queue.facts.back().fact);
+  queue.request.with_log = std::any_of(queue.facts.begin(), queue.facts.end(),
+                                       [](const auto& f) { return MayBeTheLast(f.fact); });
   return queue.request;
 }
 

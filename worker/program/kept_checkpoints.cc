@@ -13,6 +13,7 @@
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
 #include "common/job_rules/program_rules.h"
+#include "common/transfer/whole_copy.h"
 
 namespace traind {
 namespace {

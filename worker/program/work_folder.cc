@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -16,8 +15,10 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/status_macros.h"
+#include "common/job_rules/ignore_rules.h"
+#include "common/job_rules/program_folder.h"
 #include "common/job_rules/program_rules.h"
-#include "worker/program/ignore_rules.h"
+#include "common/transfer/whole_copy.h"
 
 namespace traind {
 namespace {
@@ -27,9 +28,6 @@ namespace fs = std::filesystem;
 constexpr int64_t kLargestCopied = 1 << 20;
 constexpr int kMostCopied = 20'000;
 constexpr int64_t kMostCopiedBytes = 256 << 20;
-constexpr std::array<const char*, 8> kLinked = {".git",         ".venv", "venv",        ".hg",
-                                                "node_modules", ".tox",  ".mypy_cache", ".cache"};
-constexpr char kCompiled[] = "__pycache__";
 constexpr char kCodeDigest[] = "code.sha256";
 
 absl::Status Failed(const std::error_code& error, const fs::path& path) {
@@ -82,7 +80,7 @@ class FolderCopy {
     if (entry.path() == left_out_ || name == kCompiled) return absl::OkStatus();
     if (lstat(entry.path().c_str(), &info) != 0) return absl::OkStatus();  // gone meanwhile
     if (rules_.Ignores(prefix + name, S_ISDIR(info.st_mode))) return absl::OkStatus();
-    if (S_ISDIR(info.st_mode) && !IsLinked(name) && CopiesMore()) {
+    if (S_ISDIR(info.st_mode) && !IsOfTools(name) && CopiesMore()) {
       return Copy(entry.path(), to / name, absl::StrCat(prefix, name, "/"));
     }
     const bool own = S_ISREG(info.st_mode) && MatchesOneOf(prefix + name, written_);
@@ -108,9 +106,6 @@ class FolderCopy {
   }
 
   bool CopiesMore() const { return copied_ < kMostCopied && copied_bytes_ < kMostCopiedBytes; }
-  static bool IsLinked(const std::string& name) {
-    return std::find(kLinked.begin(), kLinked.end(), name) != kLinked.end();
-  }
 
   const fs::path left_out_;
   const IgnoreRules rules_;
@@ -167,24 +162,6 @@ absl::Status ForEachFile(const std::string& folder,
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status CopyWhole(const std::string& from, const std::string& to) {
-  std::error_code error;
-  fs::create_directories(fs::path(to).parent_path(), error);
-  if (error) return Failed(error, fs::path(to).parent_path());
-  const std::string beside = absl::StrCat(to, ".traind-", getpid());
-  fs::copy_file(from, beside, fs::copy_options::overwrite_existing, error);
-  const int written = error ? -1 : open(beside.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = written >= 0 && fsync(written) == 0;
-  const int why = error ? error.value() : errno;
-  if (written >= 0) close(written);
-  if (synced) {
-    fs::rename(beside, to, error);
-    if (!error) return absl::OkStatus();
-  }
-  unlink(beside.c_str());
-  return ErrnoStatus(error ? error.value() : why, to);
 }
 
 absl::StatusOr<FileMarks> MakeWorkFolder(const std::string& origin, const std::string& dir,

@@ -65,9 +65,6 @@ absl::StatusOr<std::vector<ResultFile>> FindResults(const std::string& work, con
 absl::Status ForEachFile(const std::string& folder,
                          const std::function<void(const ResultFile&)>& take);
 
-// Writes a copy beside its place, makes it durable, and renames it.
-absl::Status CopyWhole(const std::string& from, const std::string& to);
-
 // Those that one of the patterns matches.
 std::vector<ResultFile> Matched(const std::vector<ResultFile>& results,
                                 const std::vector<std::string>& patterns);

@@ -19,7 +19,6 @@ TEST(TravellingFilesTest, TablesAndATokenizerTravel) {
   plain::JobSpec spec = TableSpec();
   spec.data.text = plain::TextSpec();
   spec.data.text->model_file = "/data/words.model";
-  EXPECT_EQ(WhyFolderIsNeeded(spec), "");
   const std::vector<NamedFile> files = TravellingFiles(spec);
   ASSERT_EQ(files.size(), 3u);
   for (const NamedFile& file : files) SetTravellingFile(spec, file.field, "/own/" + file.field);
@@ -48,9 +47,9 @@ TEST(TravellingFilesTest, MediaModulesAndWeightsTravel) {
   volumes.model.pretrained->file = "/data/weights.safetensors";
   volumes.model.pretrained->sha256 = "34cd";
   for (plain::JobSpec& spec : std::vector<plain::JobSpec>{images, volumes}) {
-    EXPECT_EQ(WhyFolderIsNeeded(spec), "");
     for (const NamedFile& file : TravellingFiles(spec)) {
-      EXPECT_EQ(file.media, file.field == "data.train" || file.field == "data.test") << file.field;
+      const bool media = file.field == "data.train" || file.field == "data.test";
+      EXPECT_EQ(file.kind == NamedFile::kMedia, media) << file.field;
       SetTravellingFile(spec, file.field, "/own/" + file.field);
     }
     for (const NamedFile& file : TravellingFiles(spec)) EXPECT_EQ(file.path, "/own/" + file.field);
@@ -66,21 +65,34 @@ TEST(TravellingFilesTest, MediaModulesAndWeightsTravel) {
       (Strings{"cache/t.table", "cache/t.volumes", "cache/12ab.pt", "cache/34cd.safetensors"}));
 }
 
-TEST(TravellingFilesTest, LaterFilesTravelAndProgramsNeedTheFolder) {
-  plain::JobSpec program, command = TableSpec(), predict, serve;
+TEST(TravellingFilesTest, TheFolderOfAProgramAndItsSampleTravel) {
+  plain::JobSpec program, command = TableSpec();
   program.run = plain::RunSpec();
-  program.run->command = {"true"};
+  program.run->folder = "/home/ann/code";
+  program.run->sample_submission = "/data/sample.csv";
   command.model.command = plain::CommandSpec();
-  command.model.command->train = {"true"};
+  command.model.command->code = "/home/ann/code";
+  const std::vector<NamedFile> of_run = TravellingFiles(program),
+                               of_model = TravellingFiles(command);
+  ASSERT_EQ(of_run.size(), 2u);
+  EXPECT_EQ(of_run[0].field, "run.folder");
+  EXPECT_EQ(of_run[0].kind, NamedFile::kProgram);
+  EXPECT_EQ(of_run[1].kind, NamedFile::kFile);
+  EXPECT_EQ(of_model.back().field, "model.command.code");
+  EXPECT_EQ(of_model.back().kind, NamedFile::kProgram);
+  SetTravellingFile(program, "run.folder", "/own/code");
+  SetTravellingFile(command, "model.command.code", "/own/code");
+  EXPECT_EQ(program.run->folder + command.model.command->code, "/own/code/own/code");
+}
+
+TEST(TravellingFilesTest, LaterFilesTravel) {
+  plain::JobSpec predict, serve;
   predict.predict = plain::PredictSpec();
   predict.predict->from = "a";
   predict.predict->data = "/data/later.csv";
   serve.serve = plain::ServeSpec();
   serve.serve->from = "b";
-  EXPECT_NE(WhyFolderIsNeeded(program), "");
-  EXPECT_NE(WhyFolderIsNeeded(command), "");
-  EXPECT_EQ(WhyFolderIsNeeded(predict) + WhyFolderIsNeeded(serve), "");
-  EXPECT_EQ(ModelsFrom(predict) + ModelsFrom(serve) + ModelsFrom(command), "ab");
+  EXPECT_EQ(ModelsFrom(predict) + ModelsFrom(serve) + ModelsFrom(TableSpec()), "ab");
   ASSERT_EQ(TravellingFiles(predict).size(), 1u);
   EXPECT_EQ(TravellingFiles(predict)[0].field, "predict.data");
   SetTravellingFile(predict, "predict.data", "/own/later.csv");

@@ -68,6 +68,24 @@ TEST_F(FolderPackTest, AFolderComesBackAsItWas) {
   EXPECT_FALSE(fs::exists(At("to/folder.pack")));
 }
 
+TEST_F(FolderPackTest, AProgramCanBeStartedWhereItComesTo) {
+  fs::permissions(At("from/a.png"), fs::perms::owner_exec, fs::perm_options::add);
+  const auto pack = Pack(all_);
+  const std::string bytes = BytesOf(*pack);
+  EXPECT_EQ(bytes.rfind("traind-pack 1\n3000x a.png\n2 b c/d.png\n", 0), 0u) << bytes.substr(0, 60);
+  ASSERT_TRUE(Unpack(bytes).ok());
+  EXPECT_EQ(access(At("to/folder/a.png").c_str(), X_OK), 0);
+  EXPECT_NE(fs::status(At("to/folder/b c/d.png")).permissions() & fs::perms::owner_exec,
+            fs::perms::owner_exec);
+}
+
+TEST_F(FolderPackTest, AWrittenPackHasAllOfItsBytes) {
+  const auto pack = Pack(all_);
+  fs::create_directories(At("to"));
+  ASSERT_TRUE(pack->WriteTo(At("to/written")).ok());
+  EXPECT_EQ(ReadFile(At("to/written")).value(), BytesOf(*pack));
+}
+
 TEST_F(FolderPackTest, AnyPartMayBeReadFirst) {
   const auto pack = Pack(all_);
   const std::string whole = BytesOf(*pack);

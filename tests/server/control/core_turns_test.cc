@@ -486,27 +486,25 @@ TEST(CoreTurnsTest, AFoldWhoseEndWasNotToldDoesNotGoOn) {
   EXPECT_EQ(h.State(h.a), JobState::kSucceeded);
 }
 
-// Three Jobs wait for their first gang, and cannot have the slot: their files are elsewhere.
+// Three Jobs wait for their first gang, and cannot have the slot: its Worker lacks their label.
 TEST(CoreTurnsTest, WhereItsTurnWouldBeShortItIsNotStartedAgainAndAgain) {
   Turns h;
-  WorkerAttached own = h.Hello("w", 1);
-  own.own_folder = true;
-  h.Step({own});
+  h.Attach("w", 1);
   Job table = h.MakeJob("a", 1);
   table.spec.epochs = 40;
-  table.spec_json = R"({"data": {"train": "/data/train.csv"}})";
   h.a = h.SubmitJob(table);
   h.PrepareJob(h.a);
-  h.Attach("shared", 0);
+  WorkerAttached labelled = h.Hello("labelled", 0);
+  labelled.labels = {"rack=a"};
+  h.Step({labelled});
   for (const char* name : {"b", "c", "d"}) {
-    Job program = h.MakeJob(name, 1);
-    program.spec_json =
-        R"({"data": {"train": "/data/t.csv"}, "model": {"command": {"train": ["x"]}}})";
-    const std::string id = h.SubmitJob(program);
+    Job waiting = h.MakeJob(name, 1);
+    waiting.spec.constraints.labels = {"rack=a"};
+    const std::string id = h.SubmitJob(waiting);
     const int64_t prepare = h.AttemptOf(id, 0);
-    h.Say(prepare, h.Table(), "shared");
-    h.Say(prepare, facts::FloorReady{"prior", 0.5}, "shared");
-    h.Say(prepare, h.Ended(), "shared");
+    h.Say(prepare, h.Table(), "labelled");
+    h.Say(prepare, facts::FloorReady{"prior", 0.5}, "labelled");
+    h.Say(prepare, h.Ended(), "labelled");
     ASSERT_EQ(h.FoldOf(id), TaskState::kPending);
   }
   double epochs = 0;

@@ -339,19 +339,12 @@ TEST(OwnFolderTest, AJobOfTablesIsPreparedAndTrainedThere) {
   EXPECT_EQ(h.Say(h.AttemptOf(id, 0), h.Table()).starts.size(), 2u);
 }
 
-TEST(OwnFolderTest, AJobWhoseFilesDoNotTravelWaitsForAnotherWorkerAndHoldsUpNobody) {
+TEST(OwnFolderTest, SoIsAJobThatRunsAProgram) {
   CoreHarness h;
   h.Step({WithOwnFolder(h, "own")});
-  Job program = h.MakeJob("a", 2), table = h.MakeJob("b", 2);
+  Job program = h.MakeJob("a", 2);
   program.spec_json = R"({"run": {"command": ["sh", "x"]}})";
-  table.spec_json = R"({"data": {"train": "/data/train.csv"}})";
-  const std::string a = h.SubmitJob(program), b = h.SubmitJob(table);
-  EXPECT_TRUE(h.core().FindJob(a)->attempts.empty());
-  EXPECT_EQ(h.core().FindJob(a)->pending_reason, PendingReason::kNoMatchingWorker);
-  EXPECT_EQ(h.core().FindJob(b)->attempts.size(), 1u);
-  h.Attach("shared", 1);
-  ASSERT_EQ(h.core().FindJob(a)->attempts.size(), 1u);
-  EXPECT_EQ(h.core().FindJob(a)->attempts[0].worker, "shared");
+  ASSERT_EQ(h.core().FindJob(h.SubmitJob(program))->attempts.size(), 1u);
 }
 
 // Where much runs, Plans follow the shares of the slots together, a moment later.

@@ -193,6 +193,72 @@ TEST_F(FileServiceTest, AFolderOfImagesAndATableOfThemAreSentAsPacks) {
   EXPECT_EQ(images("/train.csv"), grpc::StatusCode::INVALID_ARGUMENT) << "it names no files";
 }
 
+// ---- programs
+
+class FileServiceProgramTest : public FileServiceTest {
+ protected:
+  FileServiceProgramTest() {
+    auto job = std::make_shared<Job>();
+    job->id = "j";
+    job->spec_json = absl::StrCat(R"({"run": {"command": ["./run.sh"], "folder": ")", folder_,
+                                  R"(/code", "results": ")", folder_, R"(/results"}})");
+    job->attempts.resize(2);
+    job->attempts[0].id = 2;
+    job->attempts[0].ended_at = absl::UnixEpoch();
+    job->attempts[1].id = 3;
+    jobs_["j"] = job;
+  }
+  std::string Pack() {
+    Write("left/sub/answer.csv", "id,y\n0,1\n");
+    const std::string left = std::filesystem::canonical(folder_ + "/left").string();
+    const auto pack = FolderPack::Open(left, {"sub/answer.csv"}, {}).value();
+    return pack->Read(0, static_cast<size_t>(pack->bytes())).value();
+  }
+  std::string Answer() const {
+    return ReadFile(folder_ + "/results/sub/answer.csv").value_or("none");
+  }
+};
+
+TEST_F(FileServiceProgramTest, ItsFolderIsSentAsAPack) {
+  Write("code/run.sh", "echo");
+  Write("code/lib/a.py", "xy");
+  Write("code/.git/config", "secret");
+  std::filesystem::permissions(folder_ + "/code/run.sh", std::filesystem::perms::owner_all);
+  EXPECT_EQ(GetField("run.folder"), grpc::StatusCode::OK);
+  EXPECT_EQ(got_, "traind-pack 1\n0 lib/\n2 lib/a.py\n4x run.sh\n\nxyecho");
+  EXPECT_EQ(sha256_, Sha256Hex(got_));
+}
+
+TEST_F(FileServiceProgramTest, WhatItLeavesGoesWhereTheUserWantsIt) {
+  Write("results/sub/answer.csv", "of an earlier run");
+  Write("results/other.csv", "of the user");
+  const std::string bytes = Pack(), path = "jobs/j/attempts/3/results.pack";
+  EXPECT_EQ(Put(Offer(path, bytes), 0, bytes), grpc::StatusCode::OK);
+  EXPECT_EQ(Answer(), "id,y\n0,1\n");
+  EXPECT_EQ(ReadFile(folder_ + "/results/other.csv").value_or("none"), "of the user");
+  EXPECT_FALSE(There(path));
+  EXPECT_FALSE(There(path + ".part"));
+}
+
+TEST_F(FileServiceProgramTest, AnAttemptThatIsOverChangesNoAnswer) {
+  const std::string bytes = Pack(), path = "jobs/j/attempts/2/results.pack";
+  EXPECT_EQ(Put(Offer(path, bytes), 0, bytes), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Answer(), "none");
+}
+
+TEST_F(FileServiceTest, AJobWithoutAProgramHasNoFolderOfResults) {
+  auto job = std::make_shared<Job>(*jobs_["j"]);
+  job->attempts.resize(1);
+  job->attempts[0].id = 3;
+  jobs_["j"] = job;
+  Write("left/a", "x");
+  const std::string left = std::filesystem::canonical(folder_ + "/left").string();
+  const auto pack = FolderPack::Open(left, {"a"}, {}).value();
+  const std::string bytes = pack->Read(0, static_cast<size_t>(pack->bytes())).value();
+  EXPECT_EQ(Put(Offer("jobs/j/attempts/3/results.pack", bytes), 0, bytes),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(FileServiceTest, ModelsOfAnotherJobGoToTheOneThatUsesThem) {
   Write("state/jobs/over/attempts/4/model.json", "model");
   Write("state/jobs/over/prediction-2/manifest.json", "manifest");

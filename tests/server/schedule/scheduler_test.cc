@@ -348,21 +348,6 @@ TEST(SchedulerTest, TakenSlotsAreNotGivenAgain) {
   EXPECT_EQ(placed[1].parts[0].slots, std::vector<int>{2});
 }
 
-TEST(SchedulerTest, AJobThatNeedsTheSharedFolderPassesByAWorkerWithoutIt) {
-  WorkerSlots own = Machine("own", 1);
-  own.own_folder = true;
-  Candidate job = JobWith(1, 1);
-  job.needs_shared_folder = true;
-  job.home = "own";
-  std::vector<WorkerSlots> workers = {own};
-  EXPECT_TRUE(Place({job}, workers).empty());
-  workers = {own, Machine("shared", 4)};
-  EXPECT_EQ(Place({job}, workers).at(0).parts.at(0).worker, "shared");
-  job.needs_shared_folder = false;
-  workers = {own};
-  EXPECT_EQ(Place({job}, workers).at(0).parts.at(0).worker, "own");
-}
-
 TEST(SchedulerTest, NoMoreThanWantedArePlacedAndTheRestStaysFree) {
   SlotBoard board;
   board.Put(Machine("w", 3));
@@ -382,10 +367,10 @@ TEST(CountGangsTest, CountsPerWorkerAndDevice) {
   mixed.slots.push_back({3, "cuda", false});
   mixed.slots.push_back({4, "cuda", true});
   const std::vector<WorkerSlots> workers = {mixed, Machine("n", 1)};
-  EXPECT_EQ(CapacityOf(workers).CountGangs({1, ""}, false, false), 6);
-  EXPECT_EQ(CapacityOf(workers).CountGangs({2, ""}, false, false), 2);
-  EXPECT_EQ(CapacityOf(workers).CountGangs({2, "cuda"}, false, false), 1);
-  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false, false), 0);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({1, ""}, false), 6);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({2, ""}, false), 2);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({2, "cuda"}, false), 1);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false), 0);
 }
 
 // ---- gangs that span Workers ----
@@ -437,8 +422,8 @@ TEST(SpanTest, WorkersThatDoNotReachEachOtherHaveNoGang) {
   for (const char* network : {"", "lo of other"}) {
     std::vector<WorkerSlots> workers = {InNetwork("a", 2), InNetwork("b", 2, network)};
     EXPECT_TRUE(Place({Wide(4)}, workers).empty()) << network;
-    EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true, false), 0) << network;
-    EXPECT_EQ(CapacityOf(workers).LargestGang({}, true, false), 2) << network;
+    EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true), 0) << network;
+    EXPECT_EQ(CapacityOf(workers).LargestGang({}, true), 2) << network;
   }
 }
 
@@ -447,24 +432,16 @@ TEST(SpanTest, AllPartsAreOfOneDeviceAndSuitTheJob) {
   gpu.slots = {{0, "cuda", true}, {1, "cuda", true}};
   std::vector<WorkerSlots> mixed = {InNetwork("a", 2), gpu};
   EXPECT_TRUE(Place({Wide(4)}, mixed).empty());
-  WorkerSlots own = InNetwork("b", 2);
-  own.own_folder = true;
-  std::vector<WorkerSlots> workers = {InNetwork("a", 2), own};
-  Candidate wide = Wide(4);
-  wide.needs_shared_folder = true;
-  EXPECT_TRUE(Place({wide}, workers).empty());
-  wide.needs_shared_folder = false;
-  EXPECT_EQ(Place({wide}, workers).size(), 1u);
 }
 
 TEST(SpanTest, GangsAreCountedAsTheyArePlaced) {
   const std::vector<WorkerSlots> workers = {InNetwork("a", 3), InNetwork("b", 3),
                                             InNetwork("c", 2)};
-  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true, false), 2);
-  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false, false), 0);
-  EXPECT_EQ(CapacityOf(workers).CountGangs({3, ""}, true, false), 2);
-  EXPECT_EQ(CapacityOf(workers).LargestGang({}, true, false), 8);
-  EXPECT_EQ(CapacityOf(workers).LargestGang({}, false, false), 3);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, true), 2);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({4, ""}, false), 0);
+  EXPECT_EQ(CapacityOf(workers).CountGangs({3, ""}, true), 2);
+  EXPECT_EQ(CapacityOf(workers).LargestGang({}, true), 8);
+  EXPECT_EQ(CapacityOf(workers).LargestGang({}, false), 3);
 }
 
 TEST(ConstraintsTest, AFoldGoesToAWorkerWithItsLabelsAndItsGpu) {

@@ -26,10 +26,9 @@ int Free(const WorkerSlots& worker, const std::string& device = "") {
       }));
 }
 
-std::string Fullest(const SlotBoard& board, const std::string& device, int least, bool shared) {
-  const WorkerSlots* found =
-      board.FindFullest({least, device}, shared,
-                        [&](const WorkerSlots& worker) { return Free(worker, device) >= least; });
+std::string Fullest(const SlotBoard& board, const std::string& device, int least) {
+  const WorkerSlots* found = board.FindFullest(
+      {least, device}, [&](const WorkerSlots& worker) { return Free(worker, device) >= least; });
   return found == nullptr ? "" : found->worker;
 }
 
@@ -85,7 +84,7 @@ TEST(SlotBoardTest, LabelsAndGpusChooseAmongWorkers) {
   board.Put(Machine("c", 4));
   const auto find = [&board](const Constraints& asked, int slots = 1) -> std::string {
     const WorkerSlots* found =
-        board.FindFullest({slots, "", asked}, false, [](const WorkerSlots&) { return true; });
+        board.FindFullest({slots, "", asked}, [](const WorkerSlots&) { return true; });
     return found == nullptr ? "" : found->worker;
   };
   EXPECT_EQ(find({{"rack=a"}}), "a");
@@ -133,12 +132,12 @@ TEST(SlotBoardTest, CapacityCountsByLabel) {
     board.Put(Gpus(absl::StrCat("w", i), 4, "nvidia l4", 22,
                    {absl::StrCat("host=", i), absl::StrCat("rack=", i % 2)}));
   }
-  EXPECT_EQ(board.capacity().CountGangs({4, "cuda"}, false, false), 10);
-  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1"}}}, false, false), 10);
-  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1", "host=3"}}}, false, false), 2);
-  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1", "host=2"}}}, false, false), 0);
-  EXPECT_EQ(board.capacity().LargestGang({2, "", {{"host=3"}, "l4"}}, false, false), 4);
-  EXPECT_EQ(board.capacity().LargestGang({2, "", {{"host=3"}, "l40"}}, false, false), 0);
+  EXPECT_EQ(board.capacity().CountGangs({4, "cuda"}, false), 10);
+  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1"}}}, false), 10);
+  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1", "host=3"}}}, false), 2);
+  EXPECT_EQ(board.capacity().CountGangs({2, "cuda", {{"rack=1", "host=2"}}}, false), 0);
+  EXPECT_EQ(board.capacity().LargestGang({2, "", {{"host=3"}, "l4"}}, false), 4);
+  EXPECT_EQ(board.capacity().LargestGang({2, "", {{"host=3"}, "l40"}}, false), 0);
   EXPECT_EQ(board.capacity().RarestOf({"rack=1", "host=3"}), "host=3");
 }
 
@@ -183,13 +182,12 @@ TEST(SlotBoardTest, ItAnswersLikeAWalkOverAllWorkers) {
 
     const std::string device = draw(1) == 0 ? "" : "cuda";
     const int least = 1 + draw(2);
-    const bool shared = draw(1) == 0;
     const WorkerSlots* best = nullptr;
     for (const auto& [id, worker] : board.workers()) {
-      if ((worker.own_folder && shared) || Free(worker, device) < least) continue;
+      if (Free(worker, device) < least) continue;
       if (best == nullptr || Free(worker) < Free(*best)) best = &worker;
     }
-    ASSERT_EQ(Fullest(board, device, least, shared), best == nullptr ? "" : best->worker);
+    ASSERT_EQ(Fullest(board, device, least), best == nullptr ? "" : best->worker);
 
     Constraints asked;
     for (const char* label : {"rack=a", "zone=x"}) {
@@ -208,10 +206,10 @@ TEST(SlotBoardTest, ItAnswersLikeAWalkOverAllWorkers) {
       if (best == nullptr || Free(worker) < Free(*best)) best = &worker;
     }
     const WorkerSlots* found =
-        board.FindFullest({least, device, asked}, false,
+        board.FindFullest({least, device, asked},
                           [&](const WorkerSlots& worker) { return Free(worker, device) >= least; });
     ASSERT_EQ(found == nullptr ? "" : found->worker, best == nullptr ? "" : best->worker);
-    ASSERT_EQ(board.capacity().CountGangs({2, "cpu", asked}, false, false), labelled_gangs);
+    ASSERT_EQ(board.capacity().CountGangs({2, "cpu", asked}, false), labelled_gangs);
   }
 }
 

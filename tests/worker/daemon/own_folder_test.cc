@@ -13,6 +13,8 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/plain/plain_json.h"
+#include "proto/plain/job.h"
 #include "tests/worker/daemon/worker_core_harness.h"
 #include "worker/daemon/file_carrier.h"
 #include "worker/daemon/own_folder.h"
@@ -149,6 +151,17 @@ TEST_F(WaitingFactsTest, WhatDidNotGetThereIsNotToldButTheEndIs) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<Ended>(told[0].fact));
   EXPECT_TRUE(facts_.Jobs().empty());
+}
+
+// traind may end the Job at that, and takes no log of a Job that is over.
+TEST_F(WaitingFactsTest, TheLogGoesWithAFoldsLastAnswer) {
+  facts::FoldSaved saved;
+  facts_.Add(Fact(saved));
+  EXPECT_FALSE(facts_.NextSend(1, at_)->with_log);
+  facts_.Sent(1, true, 0, at_);
+  saved.last = true;
+  facts_.Add(Fact(saved));
+  EXPECT_TRUE(facts_.NextSend(1, at_)->with_log);
 }
 
 TEST_F(WaitingFactsTest, WhatTravelledIsToldBeforeTheFactsThatWaitedForIt) {
@@ -450,6 +463,48 @@ TEST_F(CarrierTest, WhatAnAttemptWroteIsSentOnceAndManifestsLast) {
   carrier_->Send({1, "j", TaskKind::kTrain, "", true});
   EXPECT_TRUE(Await().status.ok());
   EXPECT_EQ(remote_->sent_.size(), 4u);
+}
+
+constexpr char kProgramSpec[] =
+    R"({"run": {"command": ["./run.sh"], "folder": "/home/ann/code", "results": "/home/ann/out",
+        "environment": {"PATH": "/home/ann/bin"}}})";
+
+TEST_F(CarrierTest, AProgramGetsItsFolderAndAPlaceForWhatItLeaves) {
+  remote_->files_["run.folder"] = "traind-pack 1\n4x run.sh\n\necho";
+  task_.spec_json = kProgramSpec;
+  task_.model = "program";
+  task_.table = "jobs/j";
+  carrier_->Bring(task_);
+  const FileCarrier::Result brought = Await();
+  ASSERT_TRUE(brought.status.ok()) << brought.status;
+  const auto spec = plain::FromJson<plain::JobSpec>(brought.spec_json).value();
+  EXPECT_EQ(ReadFile(spec.run->folder + "/run.sh").value_or("none"), "echo");
+  EXPECT_EQ(access((spec.run->folder + "/run.sh").c_str(), X_OK), 0);
+  EXPECT_EQ(spec.run->results, dir_ + "/jobs/j/attempts/1/results");
+  EXPECT_EQ(spec.run->environment.at("PATH"), absl::StrCat("/home/ann/bin:", getenv("PATH")));
+  const PathNames names = {{spec.run->folder, "/home/ann/code"},
+                           {spec.run->folder, "/home/ann/code"},
+                           {spec.run->results, "/home/ann/out"}};
+  EXPECT_EQ(brought.names, names);
+}
+
+TEST_F(CarrierTest, WhatAProgramLeavesIsSentWhenItChanges) {
+  const SendRequest request = {1, "j", TaskKind::kTrain, "", false};
+  const std::string pack = "jobs/j/attempts/1/results.pack";
+  Write("jobs/j/attempts/1/results.json", "{}");
+  Write("jobs/j/attempts/1/results/fold-0/answer.csv", "first");
+  const auto sent = [&] {
+    remote_->sent_.clear();
+    carrier_->Send(request);
+    EXPECT_TRUE(Await().status.ok());
+    return remote_->sent_;
+  };
+  EXPECT_EQ(sent(), (std::vector<std::string>{pack, "jobs/j/attempts/1/results.json"}));
+  EXPECT_EQ(remote_->files_[pack], "traind-pack 1\n5 fold-0/answer.csv\n\nfirst");
+  EXPECT_TRUE(sent().empty());
+  Write("jobs/j/attempts/1/results/fold-0/answer.csv", "other");
+  EXPECT_EQ(sent(), std::vector<std::string>{pack});
+  EXPECT_EQ(remote_->files_[pack], "traind-pack 1\n5 fold-0/answer.csv\n\nother");
 }
 
 TEST_F(CarrierTest, APrepareSendsTheTableTheFoldsAndTheFloor) {

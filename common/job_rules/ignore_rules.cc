@@ -1,4 +1,4 @@
-#include "worker/program/ignore_rules.h"
+#include "common/job_rules/ignore_rules.h"
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
