@@ -84,6 +84,9 @@ double ControlCore::Impl::LeastEpochs(const Job& job, double done) {
   return std::clamp(kWorthwhile * done, 1.0, std::max(1.0, job.spec.epochs - done));
 }
 
+// An epoch of a share of the rows is the only one.
+int ControlCore::Impl::MostEpochs(const Job& job) { return RowsOf(job) < 1 ? 1 : job.spec.epochs; }
+
 // The time that they take from the start of an Attempt.
 absl::Duration ControlCore::Impl::LeastRun(const JobEntry& entry, double done) const {
   const FoldCost cost = CostOfShare(TypicalFold(entry), RowsOf(entry.view()));
@@ -106,7 +109,7 @@ bool ControlCore::Impl::PaysToStart(const JobEntry& entry, const Task& task) con
   const absl::Duration again = absl::Seconds((done - ResumesFrom(task)) * cost.epoch_s);
   if (now_ + LeastRun(entry, done) + again > StopOf(entry, nullptr, &task)) return false;
   // Beside others it has the epochs that they have.
-  const double wanted = std::min<double>(job.spec.epochs, done + LeastEpochs(job, done));
+  const double wanted = std::min<double>(MostEpochs(job), done + LeastEpochs(job, done));
   return !FirstTrialRuns(job) || job.plans.back().epochs >= wanted;
 }
 
@@ -121,7 +124,7 @@ void ControlCore::Impl::PlanComeback(JobEntry& entry, const Task& task, absl::Ti
       ResumesFrom(task) +
       (job.spec.shares.plan * absl::ToDoubleSeconds(left) - cost.overhead_s) / cost.epoch_s;
   const double done = task.epochs_done, least = std::ceil(done + LeastEpochs(job, done));
-  const auto epochs = static_cast<int>(std::min<double>(job.spec.epochs, std::max(fits, least)));
+  const auto epochs = static_cast<int>(std::min<double>(MostEpochs(job), std::max(fits, least)));
   const int before = job.plans.back().epochs;
   if (epochs == before) return;
   Plan plan = job.plans.back();
@@ -152,7 +155,8 @@ bool ControlCore::Impl::CouldGoOn(const JobEntry& entry, const Task& task) const
   if (!TakesTimeLeft(entry)) return false;
   const bool stopped =
       !IsExtra(task) && task.state == TaskState::kPartial && task.member && task.failures < 2;
-  const bool whole = task.epochs_done >= job.spec.epochs && task.row_share >= 1;
+  const bool whole =
+      task.epochs_done >= MostEpochs(job) && (RowsOf(job) < 1 || task.row_share >= 1);
   return stopped && !whole && now_ <= LatestComeback(entry, task);
 }
 

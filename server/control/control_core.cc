@@ -393,6 +393,7 @@ PendingReason ControlCore::Impl::WhyPending(const JobEntry& entry, int position)
     (job.tasks[i].not_before > now_ ? backs_off : ready) = true;
   }
   if (backs_off && !(ready && entry.train_key)) return PendingReason::kBackoff;
+  if (GangsOfMachines(entry) == 0) return PendingReason::kNoMatchingWorker;
   if (IsHeldBack(entry)) return PendingReason::kQuota;
   if (Gangs(entry) == 0) return PendingReason::kNoMatchingWorker;
   return position > 1 ? PendingReason::kPriority : PendingReason::kResources;

@@ -346,6 +346,7 @@ class ControlCore::Impl {
   static bool ComesBack(const Job& job, const Task& task);
   static bool OnlyComesBack(const Job& job);
   static double LeastEpochs(const Job& job, double done);
+  static int MostEpochs(const Job& job);
   absl::Duration LeastRun(const JobEntry& entry, double done) const;
   absl::Time LatestComeback(const JobEntry& entry, const Task& task) const;
   bool PaysToStart(const JobEntry& entry, const Task& task) const;

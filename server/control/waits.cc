@@ -90,7 +90,12 @@ void ControlCore::Impl::NoteWaits() {
       const int behind = PlaceOf(*entry);
       if (entry->place != behind) EditLive(*entry);
       entry->place = behind;
-      held.push_back(entry);
+      // What no Worker can run is told as that, whatever its owner has.
+      if (GangsOfMachines(*entry) > 0) {
+        held.push_back(entry);
+      } else {
+        in_order.emplace_back(MakeCandidate(*entry, 1, /*timed=*/true), entry);
+      }
     }
   }
   std::stable_sort(in_order.begin(), in_order.end(),
@@ -102,7 +107,7 @@ void ControlCore::Impl::NoteWaits() {
   for (const auto& [candidate, entry] : in_order) {
     int& owners = left.try_emplace(candidate.owner, candidate.slots_left).first->second;
     owners -= candidate.shape.slots;
-    if (owners < 0) {
+    if (owners < 0 && GangsOfMachines(*entry) > 0) {
       held.push_back(entry);
       continue;
     }

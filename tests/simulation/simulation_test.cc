@@ -142,11 +142,19 @@ TEST(SimulationTest, GangsSpanWorkersLoseOneAndShrink) {
 
 // Each of these once broke the promise.
 TEST(SimulationTest, HoldsInSeedsThatOnceFailed) {
-  for (const uint64_t seed :
-       {1601, 4284, 500947, 501561, 505237, 700181, 902840, 3000166, 3000818, 4001001}) {
-    const auto violations = JudgeSeed(seed, With::kFaults, Machines::kAny).violations;
-    for (const std::string& violation : violations) {
-      ADD_FAILURE() << "seed " << seed << ": " << violation;
+  const std::map<Machines, std::vector<uint64_t>> failed = {
+      {Machines::kAny,
+       {1601, 4284, 500947, 501561, 505237, 700181, 902840, 3000166, 3000818, 4001001}},
+      {Machines::kFleet, {887692784114, 887692788870}},
+      {Machines::kLimited, {887692782939, 887692784162}},
+  };
+  for (const auto& [machines, seeds] : failed) {
+    for (const uint64_t seed : seeds) {
+      for (const With faults : {With::kFaults, With::kNoFaults}) {
+        for (const std::string& violation : JudgeSeed(seed, faults, machines).violations) {
+          ADD_FAILURE() << "seed " << seed << ": " << violation;
+        }
+      }
     }
   }
 }

@@ -171,6 +171,15 @@ TEST(OwnerSlotsTest, AGangThatNeverFitsIsRefused) {
   EXPECT_EQ(lab.Running(lab.Prepared(Lab::Gang(Of("ada", "b", 2), 2))), 1);
 }
 
+// Its owner could wait for ever.
+TEST(OwnerSlotsTest, AGangThatNoWorkerCanHoldIsToldSoWhateverItsOwnerUses) {
+  Lab lab(2, 1);
+  lab.Prepared(Lab::Timeless(Of("ada", "a")));
+  const std::string gang = lab.Prepared(Lab::Timeless(Lab::Gang(Of("ada", "b"), 2)));
+  EXPECT_EQ(lab.Seen(gang).pending_reason, PendingReason::kNoMatchingWorker);
+  EXPECT_THAT(lab.Seen(gang).waits_for, HasSubstr("2 slots; 0 free"));
+}
+
 TEST(OwnerSlotsTest, SmallFoldsOfItsOwnerDoNotPassAGangForEver) {
   Lab lab(3, 6);
   const std::string small = lab.Prepared(Lab::Timeless(Of("ada", "a", 2)));
