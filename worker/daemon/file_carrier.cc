@@ -26,6 +26,7 @@
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/state_path.h"
 #include "worker/daemon/backoff.h"
+#include "worker/daemon/fetched_input.h"
 #include "worker/daemon/own_folder.h"
 
 namespace traind::worker {
@@ -35,8 +36,8 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 // A file that changes while it is sent is sent again; one that always does is given up.
 constexpr int kMostLosses = 5;
-
-std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+// Whose inputs are known.
+constexpr size_t kMostJobs = 1000;
 
 // The regular files of a folder, relative to the state folder, sorted.
 std::vector<std::string> FilesIn(const std::string& state_dir, const std::string& folder) {
@@ -50,16 +51,6 @@ std::vector<std::string> FilesIn(const std::string& state_dir, const std::string
   }
   std::sort(paths.begin(), paths.end());
   return paths;
-}
-
-// A file that is there already counts as used now.
-bool HasDigest(const std::string& path, const FileDigest& digest) {
-  struct stat info = {};
-  if (stat(path.c_str(), &info) != 0 || info.st_size != digest.bytes) return false;
-  const absl::StatusOr<FileDigest> found = DigestFile(path);
-  if (!found.ok() || found->sha256 != digest.sha256) return false;
-  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-  return true;
 }
 
 // The number of the Prediction whose manifest has this path; 0: it is none of the Job's.
@@ -97,52 +88,6 @@ plain::JobSpec SpecOfModel(const std::string& text) {
   const auto spec = json["model"].find("spec");
   if (spec == json["model"].end() || !spec->is_string()) return {};
   return plain::FromJson<plain::JobSpec>(spec->get<std::string>()).value_or(plain::JobSpec());
-}
-
-// A user's file, or a folder of them, as it lies here.
-struct Input {
-  std::string path;          // what the task reads
-  std::string comes_to;      // where the bytes are received
-  std::string folder;        // a folder's
-  std::string named_folder;  // as its user knows it
-  FileDigest digest;
-
-  bool IsFolder() const { return !folder.empty(); }
-  // What is there already counts as used now.
-  bool IsThere() const {
-    if (!IsFolder()) return HasDigest(path, digest);
-    std::error_code error;
-    if (!std::filesystem::is_directory(folder, error)) return HasDigest(comes_to, digest);
-    // Its files may be very many: one beside them tells when they were used.
-    const std::string used = absl::StrCat(folder, ".used");
-    const int fd = open(used.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0) futimens(fd, nullptr);
-    if (fd >= 0) close(fd);
-    return true;
-  }
-  absl::Status Unpack() const {
-    return IsFolder() ? UnpackFolder(comes_to, folder) : absl::OkStatus();
-  }
-};
-
-// The name says what a reader makes of the file; the digest makes it the same for all Jobs.
-Input InputOf(const std::string& state_dir, const NamedFile& file, const RemoteContent& content) {
-  const auto local = [&](const std::string& name) {
-    return absl::StrCat(state_dir, "/", InputPath(content.digest.sha256, name));
-  };
-  Input input;
-  input.digest = content.digest;
-  if (!content.folder) {
-    input.path = input.comes_to = local(FileName(file.path));
-    return input;
-  }
-  input.named_folder =
-      content.table.empty() ? file.path : file.path.substr(0, file.path.rfind('/'));
-  input.folder = local(absl::StrCat("folder-", FileName(input.named_folder)));
-  input.path =
-      content.table.empty() ? input.folder : absl::StrCat(input.folder, "/", content.table);
-  input.comes_to = local(kPackName);
-  return input;
 }
 
 }  // namespace
@@ -260,8 +205,7 @@ void FileCarrier::StopBringing(int64_t attempt) {
   changed_.notify_all();
 }
 
-absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
-                                   Result& result) const {
+absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop, Result& result) {
   result.spec_json = task.spec_json;
   if (UsesModels(task.kind)) RETURN_IF_ERROR(BringModels(task, stop, result));
   if (task.kind == TaskKind::kServe) return absl::OkStatus();
@@ -270,22 +214,11 @@ absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop,
   return BringData(task, stop, result);
 }
 
-absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
-                                    Result& result) const {
+absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop, Result& result) {
   ASSIGN_OR_RETURN(auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
   result.names.clear();
   for (const NamedFile& file : TravellingFiles(spec)) {
-    Input input;
-    int64_t bytes = 0;
-    const auto destination = [&](const RemoteContent& content) {
-      input = InputOf(state_dir_, file, content);
-      if (input.IsThere()) return std::string();
-      bytes = content.digest.bytes;
-      return input.comes_to;
-    };
-    RETURN_IF_ERROR(remote_->Fetch({task.job, "", file.field}, destination, stop));
-    result.bytes += bytes;
-    RETURN_IF_ERROR(input.Unpack());
+    ASSIGN_OR_RETURN(const FetchedInput input, BringInput(task, file, stop, result));
     SetTravellingFile(spec, file.field, input.path);
     result.names.emplace_back(input.path, file.path);
     if (input.IsFolder()) result.names.emplace_back(input.folder, input.named_folder);
@@ -298,6 +231,30 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop,
   }
   result.spec_json = plain::ToJson(spec);
   return absl::OkStatus();
+}
+
+absl::StatusOr<FetchedInput> FileCarrier::BringInput(const TaskStart& task, const NamedFile& file,
+                                                     TransferStop& stop, Result& result) {
+  FetchedInput input;
+  if (task.kind == TaskKind::kTrain) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    input = inputs_[task.job][file.field];
+  }
+  if (!input.path.empty() && input.IsThere()) return input;
+  int64_t bytes = 0;
+  const auto destination = [&](const RemoteContent& content) {
+    input = FetchedInput::Of(state_dir_, file, content);
+    if (input.IsThere()) return std::string();
+    bytes = content.digest.bytes;
+    return input.comes_to;
+  };
+  RETURN_IF_ERROR(remote_->Fetch({task.job, "", file.field}, destination, stop));
+  result.bytes += bytes;
+  RETURN_IF_ERROR(input.Unpack());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (inputs_.size() > kMostJobs) inputs_.clear();  // then they are asked for once more
+  inputs_[task.job][file.field] = input;
+  return input;
 }
 
 absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop,

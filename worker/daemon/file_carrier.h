@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "worker/daemon/fetched_input.h"
 #include "worker/daemon/mailbox.h"
 #include "worker/daemon/remote_files.h"
 #include "worker/daemon/task.h"
@@ -89,9 +90,13 @@ class FileCarrier {
 
   absl::StatusOr<bool> CompareNow(TransferStop& stop) const;
   // Both fill in what the result tells besides the status.
-  absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result) const;
-  absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result) const;
+  absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result);
+  absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result);
   absl::Status BringFold(const TaskStart& task, TransferStop& stop, Result& result) const;
+  // A program's folds all read what the Job's first task here has read, whatever became of it
+  // since: results may come to the same folder.
+  absl::StatusOr<FetchedInput> BringInput(const TaskStart& task, const NamedFile& file,
+                                          TransferStop& stop, Result& result);
   // The manifest of the standing Prediction of the Job whose models are used.
   absl::Status BringStanding(const TaskStart& task, const std::string& from, TransferStop& stop,
                              Result& result) const;
@@ -123,6 +128,7 @@ class FileCarrier {
   std::map<int64_t, std::shared_ptr<TransferStop>> bringing_;
   // The versions that traind has, by Attempt and path.
   std::map<int64_t, std::map<std::string, Version>> sent_;
+  std::map<std::string, std::map<std::string, FetchedInput>> inputs_;  // by Job and field
   std::map<int64_t, int> published_;       // by Attempt: the Prediction that traind has
   std::map<int64_t, std::string> packed_;  // by Attempt: the results of a program, as last packed
   std::vector<std::thread> threads_;

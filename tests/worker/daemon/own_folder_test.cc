@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <mutex>
 
 #include "common/base/durable_file.h"
@@ -486,6 +487,28 @@ TEST_F(CarrierTest, AProgramGetsItsFolderAndAPlaceForWhatItLeaves) {
                            {spec.run->folder, "/home/ann/code"},
                            {spec.run->results, "/home/ann/out"}};
   EXPECT_EQ(brought.names, names);
+}
+
+TEST_F(CarrierTest, FoldsOfAProgramReadWhatWasPreparedThoughResultsCameToItsFolder) {
+  const std::string before = "traind-pack 1\n4x run.sh\n\necho";
+  remote_->files_["run.folder"] = before;
+  task_.kind = TaskKind::kPrepare;
+  task_.spec_json = kProgramSpec;
+  const auto folder = [&] {
+    carrier_->Bring(task_);
+    return plain::FromJson<plain::JobSpec>(Await().spec_json).value().run->folder;
+  };
+  const std::string prepared = folder();
+  remote_->files_["run.folder"] = "traind-pack 1\n2 answer.csv\n4x run.sh\n\n42echo";
+  task_.kind = TaskKind::kTrain;
+  task_.model = "program";
+  task_.table = "jobs/j";
+  EXPECT_EQ(folder(), prepared);
+  EXPECT_EQ(remote_->fetched_, 1);
+  std::filesystem::remove_all(prepared);
+  EXPECT_NE(folder(), prepared) << "it made room";
+  task_.job = "other";
+  EXPECT_NE(folder(), prepared);
 }
 
 TEST_F(CarrierTest, WhatAProgramLeavesIsSentWhenItChanges) {
