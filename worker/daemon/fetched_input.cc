@@ -12,6 +12,7 @@
 #include "worker/daemon/own_folder.h"
 
 namespace traind::worker {
+
 bool HasDigest(const std::string& path, const FileDigest& digest) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0 || info.st_size != digest.bytes) return false;
