@@ -123,9 +123,12 @@ void Checker::CheckJobAtEnd(const std::string& id, const JobSeen& job) {
               " without any fault: ", last["reason"].get<std::string>());
   }
   for (const json& attempt : last["attempts"]) {
-    // What a prediction takes was not timed where its Rank is told to stop at its first step.
+    // Where its Rank is told to stop at its first steps nobody has timed any: then the share holds
+    // a step and a prediction.
     const bool fits =
-        window > 2.0 && 0.06 * window > truth["predict_s"] && truth["probe_error"] > 0.9;
+        window > 2.0 && 0.06 * window > truth["predict_s"] &&
+        0.15 * window > truth["predict_s"].get<double>() + truth["step_s"].get<double>() &&
+        truth["probe_error"] > 0.9;
     // Nothing is lost with a model of a further trial, whose steps may be long.
     const bool further = last["spec_trials"] > 1 && last["tasks"][attempt[1].get<size_t>()][5] != 0;
     // Nor with one that had not begun to train when it was told to stop.

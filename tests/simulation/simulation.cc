@@ -196,6 +196,7 @@ void Scenario::MakeJobs() {
     told["floor_s"] = truth.read_s + truth.floor_s;
     told["first_model_s"] = model_s * std::max(1.0, truth.probe_error) + truth.read_s;
     told["predict_s"] = truth.predict_s;
+    told["step_s"] = truth.step_s;
     told["fixed"] = truth.spec.policy == Policy::kFixed;
     told["whole_model_s"] =
         1.3 * truth.start_s + truth.predict_s +
