@@ -22,6 +22,11 @@ std::string RetryCause(const std::vector<std::string>& tasks, const std::string&
   return absl::StrCat(absl::StrJoin(tasks, ", "), ": ", ended);
 }
 
+// Of an Attempt that was stopped without an answer; a program tells which file it lacks.
+std::string WhatIsMissing(const std::string& told) {
+  return told.empty() ? "stopped before it had predictions" : told;
+}
+
 }  // namespace
 
 LiveAttempt& ControlCore::Impl::AddLive(LiveAttempt live) {
@@ -190,10 +195,9 @@ void ControlCore::Impl::FoldEnded(JobEntry& entry, int task, AttemptEndReason re
       // It had its share of the time; only where nothing else is there, or where it had not begun
       // to train, it gets more.
       if (HasBegun(entry.view(), task) && HasOtherFolds(entry, task)) {
-        return SettleFold(entry, task, "stopped before it had predictions");
+        return SettleFold(entry, task, WhatIsMissing(message));
       }
-      return RetryOrSettle(entry, task, Fault::kInfrastructure, reason,
-                           "stopped before it had predictions");
+      return RetryOrSettle(entry, task, Fault::kInfrastructure, reason, WhatIsMissing(message));
     case AttemptEndReason::kCompleted:
       // Without its last predictions: what it left before counts.
       if (entry.view().tasks[static_cast<size_t>(task)].member) {

@@ -80,6 +80,14 @@ Fault FaultOf(AttemptEndReason reason) {
   }
 }
 
+std::string WhatWasCut(const Job& job) {
+  for (const Task& task : job.tasks) {
+    const bool cut = task.kind == TaskKind::kTrain && task.attempts > 0 && !IsExtra(task);
+    if (cut && !task.message.empty()) return absl::StrCat(TaskName(task), ": ", task.message);
+  }
+  return "";
+}
+
 Ending EndingOf(const Job& job, bool matched) {
   const int planned = job.plans.empty() ? job.spec.folds : job.plans.back().folds;
   bool all_done = true, any_member = false, cut_by_clock = false, ever_started = false;

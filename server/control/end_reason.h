@@ -29,6 +29,10 @@ struct Ending {
 // Workers with the slots that a fold needs.
 Ending EndingOf(const Job& job, bool matched);
 
+// What the first of the folds has told that the clock has cut; empty: none has. For a Job without
+// any answer.
+std::string WhatWasCut(const Job& job);
+
 // Whether a program failed by itself after it had left what was expected: that answers, and the
 // failure is the Job's end reason.
 bool FailedWithAnAnswer(const Job& job, const Task& task);

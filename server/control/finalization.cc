@@ -432,6 +432,8 @@ void ControlCore::Impl::Conclude(JobEntry& entry) {
   } else if (ending.reason == JobEndReason::kBudgetReached && job.table.table.empty()) {
     ending.message = absl::StrCat("the data could not be read in time",
                                   job.tasks[0].message.empty() ? "" : ": ", job.tasks[0].message);
+  } else if (ending.reason == JobEndReason::kBudgetReached && ending.message.empty()) {
+    ending.message = WhatWasCut(job);
   }
   End(entry, JobState::kFailed, ending.reason, std::move(ending.message));
 }

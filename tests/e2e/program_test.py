@@ -142,6 +142,16 @@ def _():
         # The case's own end finds whatever is left.
 
 
+@case("Where the time is over before the answer is there, the Job says what is missing")
+def _():
+    with Programs() as house:
+        house.start("--allow-programs")
+        house.script("slow.sh", "sleep 60\n")
+        job = house.run("--budget", "4s", "--expect", "answer.csv", "--", "sh", "slow.sh", code=1)
+        assert job["state"] == "FAILED" and job["end_reason"] == "BUDGET_REACHED", job
+        assert "fold-0: " in job["end_message"] and "'answer.csv'" in job["end_message"], job["end_message"]
+
+
 @case("A program that catches SIGUSR1 answers with what it has; one that reads the stop file, too")
 def _():
     with Programs(slots=2) as house:
