@@ -138,6 +138,13 @@ absl::Status Coordinator::Load(const Config& config) {
   files_ = linked
                ? std::make_unique<GrpcFileService>(config.files_dir(), find_job, config.state_dir)
                : std::make_unique<GrpcFileService>(config.state_dir, find_job);
+  if (gate_ != nullptr) {
+    files_->TakeFromOwnWorkers(
+        [this](const grpc::ServerContextBase& context, const std::string& worker) -> absl::Status {
+          ASSIGN_OR_RETURN(const Caller caller, CallerOf(context, {gate_.get(), nullptr}));
+          return worker_owners_->Claim(worker, caller.name);
+        });
+  }
   CollectorOptions retention;
   retention.state_dir = config.state_dir;
   retention.shared = !config.standalone || linked;

@@ -258,9 +258,29 @@ absl::Status GrpcFileService::CheckComes(const v1::OfferFileRequest& file) const
   return runs;
 }
 
-absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
+absl::Status GrpcFileService::CheckWriter(const grpc::ServerContextBase& context,
+                                          const std::string& job, const std::string& path) const {
+  if (!acts_for_) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto found, Running(job));
+  const bool of_one = absl::StartsWith(path, absl::StrCat(JobDir(job), "/attempts/"));
+  const auto& attempts = found->attempts;
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
+    if (of_one && !absl::StartsWith(path, absl::StrCat(AttemptDir(job, attempt->id), "/")))
+      continue;
+    if (acts_for_(context, attempt->worker).ok()) return absl::OkStatus();
+    for (const GangPart& part : attempt->others) {
+      if (acts_for_(context, part.worker).ok()) return absl::OkStatus();
+    }
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat(path, ": it belongs to Attempts of other Workers"));
+}
+
+absl::Status GrpcFileService::Offer(const grpc::ServerContextBase& context,
+                                    const v1::OfferFileRequest& request,
                                     v1::OfferFileReply& reply) {
   RETURN_IF_ERROR(CheckComes(request));
+  RETURN_IF_ERROR(CheckWriter(context, request.job(), request.path()));
   const std::string path = InState(request.path());
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 && info.st_size == request.size_bytes()) {
@@ -277,9 +297,10 @@ absl::Status GrpcFileService::Offer(const v1::OfferFileRequest& request,
   return absl::OkStatus();
 }
 
-grpc::Status GrpcFileService::OfferFile(grpc::ServerContext*, const v1::OfferFileRequest* request,
+grpc::Status GrpcFileService::OfferFile(grpc::ServerContext* context,
+                                        const v1::OfferFileRequest* request,
                                         v1::OfferFileReply* reply) {
-  return ToGrpc(Offer(*request, *reply));
+  return ToGrpc(Offer(*context, *request, *reply));
 }
 
 absl::Status GrpcFileService::Take(const std::string& job, const std::string& pack) {
@@ -320,6 +341,7 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   if (!requests.Read(&part)) return absl::CancelledError("no file was named");
   const v1::OfferFileRequest named = part.file();
   RETURN_IF_ERROR(CheckComes(named));
+  RETURN_IF_ERROR(CheckWriter(*context, named.job(), named.path()));
   ASSIGN_OR_RETURN(auto file,
                    IncomingFile::Open(InState(named.path()), {named.sha256(), named.size_bytes()}));
   if (part.offset() != file->offset()) {
@@ -350,11 +372,14 @@ grpc::Status GrpcFileService::PutFile(grpc::ServerContext* context,
   return ToGrpc(ReceiveFile(context, *requests));
 }
 
-grpc::Status GrpcFileService::DropCheckpoints(grpc::ServerContext*,
+grpc::Status GrpcFileService::DropCheckpoints(grpc::ServerContext* context,
                                               const v1::DropCheckpointsRequest* request,
                                               v1::DropCheckpointsReply*) {
   if (const absl::Status runs = CheckRuns(request->job()); !runs.ok()) return ToGrpc(runs);
-  const std::string folder = InState(AttemptDir(request->job(), request->attempt()));
+  const std::string attempt = AttemptDir(request->job(), request->attempt());
+  const absl::Status own = CheckWriter(*context, request->job(), attempt + "/");
+  if (!own.ok()) return ToGrpc(own);
+  const std::string folder = InState(attempt);
   const auto& keep = request->keep();
   for (const std::string& name : FilesIn(folder)) {
     if (!absl::StartsWith(name, kCheckpointPrefix)) continue;

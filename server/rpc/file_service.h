@@ -34,6 +34,13 @@ class GrpcFileService final : public v1::FileService::Service {
     linked_from_ = std::move(state_dir);
   }
 
+  // Whether the caller may act for that Worker.
+  using ActsFor = std::function<absl::Status(const grpc::ServerContextBase& context,
+                                             const std::string& worker)>;
+  // From now on files come from Workers with Attempts of the Job alone, and those of an Attempt
+  // from its own. Call it before the first call.
+  void TakeFromOwnWorkers(ActsFor acts_for) { acts_for_ = std::move(acts_for); }
+
   grpc::Status CompareFolder(grpc::ServerContext* context, const v1::CompareFolderRequest* request,
                              v1::CompareFolderReply* reply) override;
   grpc::Status ListFiles(grpc::ServerContext* context, const v1::ListFilesRequest* request,
@@ -63,6 +70,9 @@ class GrpcFileService final : public v1::FileService::Service {
   absl::Status CheckGoes(const std::string& job, const std::string& path) const;
   // Whether a Worker may send it. FailedPrecondition: the Job is over; what came of it is removed.
   absl::Status CheckComes(const v1::OfferFileRequest& file) const;
+  // PermissionDenied: another Worker's Attempt writes it, or may remove it.
+  absl::Status CheckWriter(const grpc::ServerContextBase& context, const std::string& job,
+                           const std::string& path) const;
   // Returns the absolute path of a file of the state folder that a Worker asks for.
   absl::StatusOr<std::string> PathOf(const v1::GetFileRequest& request) const;
   // A file that a spec names.
@@ -81,7 +91,8 @@ class GrpcFileService final : public v1::FileService::Service {
   static absl::Status SendFolder(FolderPack& pack, const std::string& table,
                                  const v1::GetFileRequest& request,
                                  grpc::ServerWriter<v1::FilePart>& parts);
-  absl::Status Offer(const v1::OfferFileRequest& request, v1::OfferFileReply& reply);
+  absl::Status Offer(const grpc::ServerContextBase& context, const v1::OfferFileRequest& request,
+                     v1::OfferFileReply& reply);
   absl::Status ReceiveFile(grpc::ServerContext* context,
                            grpc::ServerReader<v1::PutFileRequest>& requests);
   std::string InState(const std::string& path) const { return state_dir_ + "/" + path; }
@@ -89,6 +100,7 @@ class GrpcFileService final : public v1::FileService::Service {
   const std::string state_dir_;
   std::string linked_from_;  // empty: no other folder
   const FindJob find_job_;
+  ActsFor acts_for_;  // null: anybody may
   Receivers receivers_;
   std::mutex taking_;  // held while an answer is taken
 };

@@ -193,6 +193,47 @@ TEST_F(FileServiceTest, AFolderOfImagesAndATableOfThemAreSentAsPacks) {
   EXPECT_EQ(images("/train.csv"), grpc::StatusCode::INVALID_ARGUMENT) << "it names no files";
 }
 
+// ---- Workers with tokens
+
+TEST_F(FileServiceTest, FilesOfAnAttemptComeFromItsOwnWorkers) {
+  auto job = std::make_shared<Job>(*jobs_["j"]);
+  job->attempts.resize(2);
+  job->attempts[0].id = 1;
+  job->attempts[0].worker = "w1";
+  job->attempts[1].id = 2;
+  job->attempts[1].worker = "w2";
+  job->attempts[1].others = {{"w3", {0}}};
+  jobs_["j"] = job;
+  std::string caller;  // has the token of this Worker
+  service_->TakeFromOwnWorkers(
+      [&caller](const grpc::ServerContextBase&, const std::string& worker) -> absl::Status {
+        return worker == caller ? absl::OkStatus() : absl::PermissionDeniedError(worker);
+      });
+  const auto put = [&](const std::string& worker, const std::string& path) {
+    caller = worker;
+    return Put(Offer(path, "x"), 0, "x");
+  };
+  const std::string first = "jobs/j/attempts/1/oof.npy", second = "jobs/j/attempts/2/oof.npy";
+  EXPECT_EQ(put("w2", first), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(put("w9", "jobs/j/floor/oof.npy"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_FALSE(There(first));
+  EXPECT_EQ(put("w1", first), grpc::StatusCode::OK);
+  EXPECT_EQ(put("w2", second), grpc::StatusCode::OK);
+  EXPECT_EQ(put("w3", "jobs/j/attempts/2/rank1.log"), grpc::StatusCode::OK) << "of its gang";
+  EXPECT_EQ(put("w2", "jobs/j/floor/oof.npy"), grpc::StatusCode::OK);
+  grpc::ClientContext offers, drops;
+  caller = "w2";
+  v1::OfferFileReply offered;
+  EXPECT_EQ(stub_->OfferFile(&offers, Offer(first, "y"), &offered).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  v1::DropCheckpointsRequest drop;
+  drop.set_job("j");
+  drop.set_attempt(1);
+  v1::DropCheckpointsReply dropped;
+  EXPECT_EQ(stub_->DropCheckpoints(&drops, drop, &dropped).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+}
+
 // ---- programs
 
 class FileServiceProgramTest : public FileServiceTest {
