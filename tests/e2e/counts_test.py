@@ -9,15 +9,16 @@ from tests.e2e.harness import House, poisson, rows_of
 MODELS = {"mlp": {"hidden": [32, 32]}, "lightgbm": {"learning_rate": 0.05}, "xgboost": {"learning_rate": 0.05}}
 
 
-def counts(rows, seed, first_id=0, negative=None):
-    """Visits of a day: many are 0, and their variance grows with their mean."""
+def counts(rows, seed, first_id=0, negative=None, note=""):
+    """Visits of a day: many are 0, and their variance grows with their mean. note: the same in each row."""
     chance = random.Random(seed)
-    text = "id,warm,place,visits\n"
+    wide = "," + note if note else ""
+    text = f"id,warm,place,visits{',note' if note else ''}\n"
     for i in range(rows):
         warm, place = chance.gauss(0, 1), chance.choice("abc")
         mean = math.exp(0.9 * warm + {"a": -1.5, "b": 0, "c": 1}[place])
         visits = poisson(chance, mean)
-        text += f"{first_id + i},{warm:.4f},{place},{-3 if i == negative else visits}\n"
+        text += f"{first_id + i},{warm:.4f},{place},{-3 if i == negative else visits}{wide}\n"
     return text
 
 
@@ -110,9 +111,11 @@ def _():
 def _():
     with House(slots=2) as house:
         house.start()
-        house.write("train.csv", counts(90_000, 1, negative=89_990))
+        # A wide column makes few rows of it, so that all kinds have their turn.
+        note = "x" * 400
+        house.write("train.csv", counts(4_000, 1, negative=3_990, note=note))
         assert os.path.getsize(os.path.join(house.data, "train.csv")) > 1.2 * 2**20
-        house.write("test.csv", counts(200, 2, first_id=90_000))
+        house.write("test.csv", counts(200, 2, first_id=4_000, note=note))
         job = house.submit({"name": "visits", "cache": "off", "task": {"metric": "rmse"}, "budget": {"time": "15s"},
                             "data": {"train": "train.csv", "test": "test.csv", "target": "visits", "id": "id"}}, "--wait")
         assert (job["state"], job["quality"]) == ("SUCCEEDED", "FULL"), job
