@@ -17,12 +17,15 @@ class Watchdog {
   // `min_silence` is always allowed; `start_silence` until Started (reading the
   // table, a first CUDA context).
   Watchdog(absl::Duration min_silence, absl::Duration start_silence, absl::Duration now)
-      : min_silence_(min_silence), start_silence_(start_silence), heard_at_(now) {}
+      : min_silence_(min_silence), start_silence_(start_silence), began_(now), heard_at_(now) {}
 
   void Heard(const rank_protocol::FromProcess& message, absl::Duration now);
 
-  // Its processes got on.
-  void Worked(absl::Duration now) { heard_at_ = now; }
+  // A process of it got on. Other ranks than the first may also be busy with waiting for that one,
+  // so they count for ten times start_silence alone.
+  void Worked(bool first_rank, absl::Duration now) {
+    if (first_rank || now - began_ < 10 * start_silence_) heard_at_ = now;
+  }
   bool counts_work() const { return !started_; }
 
   absl::Duration heard_at() const { return heard_at_; }
@@ -33,6 +36,7 @@ class Watchdog {
  private:
   absl::Duration min_silence_;
   absl::Duration start_silence_;
+  absl::Duration began_;
   absl::Duration heard_at_;
   bool started_ = false;
   absl::Duration step_;

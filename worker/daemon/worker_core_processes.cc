@@ -98,7 +98,7 @@ void WorkerCore::Worked(ProcessId id, absl::Duration now) {
   if (found == processes_.end()) return;
   Attempt* attempt = FindAttempt(found->second.attempt);
   if (attempt == nullptr || !attempt->watchdog || !attempt->watchdog->counts_work()) return;
-  attempt->watchdog->Worked(now);
+  attempt->watchdog->Worked(found->second.rank == 0, now);
 }
 
 void WorkerCore::HandleReady(Process& process, absl::Duration now) {

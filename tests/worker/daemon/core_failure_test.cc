@@ -101,6 +101,22 @@ TEST_F(CoreTest, ARankThatWorksBeforeItsFirstStepIsNotHung) {
   EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
 }
 
+// Whoever waits for rank 0 may do so busily.
+TEST_F(CoreTest, TheFirstRankOfAGangIsHungThoughTheOtherIsBusy) {
+  StartTraining(Train(7, {0, 1}));
+  for (int i = 0; i < 9; ++i) {
+    RunUntil(now_ + absl::Seconds(59));
+    core_->Worked(2, now_);
+  }
+  EXPECT_THAT(killed_, IsEmpty()) << "it may read the table";
+  for (int i = 0; i < 4; ++i) {
+    RunUntil(now_ + absl::Seconds(59));
+    core_->Worked(2, now_);
+  }
+  DieKilled();
+  EXPECT_THAT(Ends(), ElementsAre("7 HUNG"));
+}
+
 TEST_F(CoreTest, APrepareThatStallsHoldsNoOther) {
   for (const int64_t attempt : {1, 2, 3, 4}) Start(Prepare(attempt, absl::InfiniteDuration()));
   EXPECT_EQ(spawned_.size(), 2u);
