@@ -395,7 +395,7 @@ PendingReason ControlCore::Impl::WhyPending(const JobEntry& entry, int position)
   if (backs_off && !(ready && entry.train_key)) return PendingReason::kBackoff;
   if (GangsOfMachines(entry) == 0) return PendingReason::kNoMatchingWorker;
   if (IsHeldBack(entry)) return PendingReason::kQuota;
-  if (Gangs(entry) == 0) return PendingReason::kNoMatchingWorker;
+  if (limits_.Gangs(entry.shape.slots) == 0) return PendingReason::kNoMatchingWorker;
   return position > 1 ? PendingReason::kPriority : PendingReason::kResources;
 }
 

@@ -29,8 +29,8 @@ struct Ending {
 // Workers with the slots that a fold needs.
 Ending EndingOf(const Job& job, bool matched);
 
-// What the first of the folds has told that the clock has cut; empty: none has. For a Job without
-// any answer.
+// The message of the first fold that was started and left one; empty: there is none. It says what
+// was missing where the time of a Job without any answer is over.
 std::string WhatWasCut(const Job& job);
 
 // Whether a program failed by itself after it had left what was expected: that answers, and the

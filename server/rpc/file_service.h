@@ -78,7 +78,7 @@ class GrpcFileService final : public v1::FileService::Service {
   // A file that a spec names.
   struct DataFile {
     std::string path;
-    bool program = false;              // its folder
+    bool program = false;              // path is the folder of a program
     std::vector<std::string> columns;  // of media (MediaColumns)
     bool folders = false;              // of ListMediaFiles
   };

@@ -62,6 +62,20 @@ int NumberOfManifest(const std::string& job, absl::string_view path) {
   return manifest ? std::max(number, 0) : 0;
 }
 
+// The regular files of a folder and of those in it, relative to it. Aborted: it has changed.
+absl::StatusOr<std::vector<std::string>> FilesBelow(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->is_regular_file(error)) {
+      files.push_back(it->path().lexically_relative(folder).string());
+    }
+  }
+  if (error) return absl::AbortedError(absl::StrCat(folder.string(), ": ", error.message()));
+  return files;
+}
+
 // Whether the task runs a program of the user, which reads his files itself.
 bool RunsProgram(const TaskStart& task) {
   return task.kind == TaskKind::kTrain &&
@@ -375,6 +389,10 @@ std::vector<std::string> FileCarrier::PathsToSend(const SendRequest& request) co
   return paths;
 }
 
+FileCarrier::Version FileCarrier::VersionOf(const struct stat& info) {
+  return {info.st_ino, info.st_size, absl::ToUnixNanos(absl::TimeFromTimespec(info.st_mtim))};
+}
+
 absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
   if (request.kind != TaskKind::kPredict) return 0;
   const auto standing = ReadStandingPrediction(state_dir_, request.job);
@@ -387,15 +405,9 @@ absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
   std::error_code error;
   const std::filesystem::path folder =
       std::filesystem::canonical(InState(PredictionDir(request.job, number)), error);
-  std::vector<std::string> files;
-  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->is_regular_file(error)) {
-      files.push_back(std::filesystem::relative(it->path(), folder, error).string());
-    }
-  }
   // Another one may stand by now, and this one be removed.
   if (error) return absl::AbortedError(absl::StrCat(folder.string(), ": ", error.message()));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(folder));
   ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(folder.string(), files, {}));
   RETURN_IF_ERROR(pack->WriteTo(
       InState(absl::StrCat(AttemptDir(request.job, request.attempt), "/", kPredictionPack))));
@@ -409,14 +421,11 @@ absl::Status FileCarrier::PackResults(const SendRequest& request) {
   const std::filesystem::path folder =
       std::filesystem::canonical(absl::StrCat(attempt, "/", kResultsFolder), error);
   if (error) return absl::OkStatus();  // it has left nothing
-  std::vector<std::string> files;
-  std::string seen;  // each is there whole, and replaced where it changes
-  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(folder));
+  std::map<std::string, Version> seen;
+  for (const std::string& name : files) {
     struct stat info = {};
-    if (lstat(it->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    files.push_back(it->path().lexically_relative(folder).string());
-    absl::StrAppend(&seen, files.back(), " ", info.st_ino, " ", info.st_size, "\n");
+    if (stat((folder / name).c_str(), &info) == 0) seen[name] = VersionOf(info);
   }
   if (files.empty()) return absl::OkStatus();
   {
@@ -454,8 +463,7 @@ absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string&
   const std::string local = InState(path);
   struct stat info = {};
   if (stat(local.c_str(), &info) != 0) return absl::OkStatus();  // a checkpoint that was replaced
-  const Version version(info.st_ino, info.st_size,
-                        absl::ToUnixNanos(absl::TimeFromTimespec(info.st_mtim)));
+  const Version version = VersionOf(info);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto& sent = sent_[request.attempt];

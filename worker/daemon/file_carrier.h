@@ -3,6 +3,7 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <sys/stat.h>
 
 #include <condition_variable>
 #include <cstdint>
@@ -80,6 +81,7 @@ class FileCarrier {
   using Work = std::function<void()>;
   // Tells a file's state apart from an earlier one: inode, size, time of change.
   using Version = std::tuple<uint64_t, int64_t, int64_t>;
+  static Version VersionOf(const struct stat& info);
 
   void Run();
   // Has the work done on a thread; `stop` ends it early.
@@ -129,8 +131,9 @@ class FileCarrier {
   // The versions that traind has, by Attempt and path.
   std::map<int64_t, std::map<std::string, Version>> sent_;
   std::map<std::string, std::map<std::string, FetchedInput>> inputs_;  // by Job and field
-  std::map<int64_t, int> published_;       // by Attempt: the Prediction that traind has
-  std::map<int64_t, std::string> packed_;  // by Attempt: the results of a program, as last packed
+  std::map<int64_t, int> published_;  // by Attempt: the Prediction that traind has
+  // By Attempt and name: the results of a program, as last packed.
+  std::map<int64_t, std::map<std::string, Version>> packed_;
   std::vector<std::thread> threads_;
 };
 
