@@ -458,6 +458,7 @@ void ControlCore::Impl::CollectWakeups(const JobEntry& entry, absl::Time* wake) 
     }
   }
   if (!window.bounded() || job.plans.empty()) return;
+  if (entry.shape.slots > 1) at(WholeGangUntil(entry));
   if (entry.pace.replan_wanted) at(entry.pace.planned_at + ReplanInterval(entry));
   at(entry.pace.news_by);
   if (!entry.pace.stop_checked) at(window.At(job.spec.shares.stop));

@@ -227,8 +227,9 @@ class ControlCore::Impl {
   static bool MaySpan(const JobEntry& entry);
   // The gang that its next fold gets.
   GangShape ShapeNow(const JobEntry& entry) const;
+  absl::Time WholeGangUntil(const JobEntry& entry) const;
+  void NoteSmallerGang(JobEntry& entry, const Placement& placement);
   void Handle(GangReady& event);
-  // Whether its tasks read files that do not travel (travelling_files.h).
 
   // ---- facts.cc ----
   void Handle(WorkerFact& event);

@@ -2,6 +2,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/job_rules/task_rules.h"
@@ -10,6 +11,19 @@
 #include "server/domain/names.h"
 
 namespace traind {
+namespace {
+
+// The fewest slots on which a fold of the Job has run; nullopt: none has.
+std::optional<int> LeastGang(const Job& job) {
+  std::optional<int> least;
+  for (const Attempt& attempt : job.attempts) {
+    if (attempt.kind != TaskKind::kTrain) continue;
+    least = std::min(least.value_or(SlotCount(attempt)), SlotCount(attempt));
+  }
+  return least;
+}
+
+}  // namespace
 
 void ControlCore::Impl::Dispatch() {
   if (shutting_down_) return;
@@ -157,21 +171,43 @@ bool ControlCore::Impl::MaySpan(const JobEntry& entry) {
                       [](const Trial& trial) { return IsTrees(trial.kind); });
 }
 
-// A gang as it was asked for; but where the Job has trained, and what is left after the loss of a
-// Worker cannot hold such a gang, the largest that it can.
+// A gang as it was asked for; but where no Workers can hold it, also not with those that are gone
+// for less than a lease, the largest that there is: at once if the Job has trained (and Workers had
+// a lease to come after a start of traind), else when the time for its first fold is over (B3).
+// Without a deadline it waits for as many as were asked for.
 GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
   GangShape shape = entry.shape;
-  if (shape.slots <= 1 || shrink_from_ != absl::InfinitePast()) return shape;
-  const std::vector<Attempt>& attempts = entry.view().attempts;
-  const bool trained = std::any_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {
-    return attempt.kind == TaskKind::kTrain;
-  });
-  if (!trained) return shape;
+  if (shape.slots <= 1) return shape;
+  const bool may_shrink = LeastGang(entry.view()) ? shrink_from_ == absl::InfinitePast()
+                                                  : now_ >= WholeGangUntil(entry);
+  if (!may_shrink) return shape;
   const bool may_span = MaySpan(entry);
   if (expected_.CountGangs(shape, may_span) > 0) return shape;
   const int most = board_.capacity().LargestGang(shape, may_span);
   if (most > 0) shape.slots = std::min(shape.slots, most);
   return shape;
+}
+
+absl::Time ControlCore::Impl::WholeGangUntil(const JobEntry& entry) const {
+  return WindowOf(entry).At(entry.view().spec.shares.first_fold);
+}
+
+// REQUIRES: the Attempt of the gang is not in the Job's list yet.
+void ControlCore::Impl::NoteSmallerGang(JobEntry& entry, const Placement& placement) {
+  size_t slots = 0;
+  for (const GangPart& part : placement.parts) slots += part.slots.size();
+  const std::optional<int> least = LeastGang(entry.view());
+  const int before = std::min(least.value_or(entry.shape.slots), entry.shape.slots);
+  if (static_cast<int>(slots) >= before) return;
+  const Window window = WindowOf(entry);
+  std::string cause = "no Workers have as many slots";
+  if (window.bounded()) {
+    absl::StrAppend(&cause, ", ", Text(now_ - window.start), " of ", Text(window.length()),
+                    " used");
+  }
+  Decide(entry, least ? DecisionRule::kB8 : DecisionRule::kB3, std::move(cause),
+         absl::StrCat("folds on ", before, " slots"),
+         absl::StrCat("on ", slots, slots == 1 ? " slot" : " slots"));
 }
 
 // All parts wait until the last one is ready, so that none waits for the others in a library.
@@ -262,6 +298,7 @@ void ControlCore::Impl::StartFold(JobEntry& entry, int index, const Placement& p
   const absl::Time stop_at = StopOf(entry, nullptr, back_after ? &waits : nullptr);
   if (back_after) PlanComeback(entry, waits, stop_at);
   more_to_start_ |= back_after.has_value();
+  NoteSmallerGang(entry, placement);
   LiveAttempt& live = StartAttempt(entry, index, placement.parts);
   live.back_after = back_after;
   Task& task = Edit(entry).tasks[static_cast<size_t>(index)];

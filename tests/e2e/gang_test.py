@@ -90,7 +90,7 @@ def _():
         house.start()
         start_hosts(house, 2)
         attached(house, 1)
-        job = house.submit(wide(house, epochs=3, budget="50s"))["id"]
+        job = house.submit(wide(house, epochs=3, budget="150s"))["id"]
         house.until(job, "it waits for slots", lambda j: j.get("waits_for") == "4 slots; 2 free", 20)
         assert "4 slots; 2 free" in house.cli("get", job).stdout
         house.start_worker(2, os.path.join(house.root, "host1"))

@@ -127,6 +127,7 @@ bool Checker::SlotsMayBeKept(const std::string& except) const {
 // All of one device and network, and all parts differ.
 void Checker::CheckGangPlace(int64_t attempt, const json& r) {
   const Placement& placement = placements_.at(attempt);
+  if (!faults_) CheckGangSize(attempt, placement);
   if (placement.parts.size() > 1) {
     ++counts_["gangs_over_workers"];
     std::set<std::string> devices;
@@ -140,12 +141,29 @@ void Checker::CheckGangPlace(int64_t attempt, const json& r) {
   if (!faults_) CheckGangIsTogether(attempt, placement, r);
 }
 
+// Without faults a gang is smaller than its Job asks for only where no Workers could ever hold it,
+// and when a fifth of the window, the time for a first fold, is over.
+void Checker::CheckGangSize(int64_t attempt, const Placement& placement) {
+  const json& last = jobs_[placement.job].last;
+  if (last.is_null()) return;  // told by another rule
+  const json& truth = truths_.at(last["request"]);
+  const int slots = placement.slots();
+  if (slots >= last["wants"]) return;
+  ++counts_["smaller_gangs"];
+  const int64_t deadline = last["deadline"], accepted = last["accepted"];
+  const bool too_early = deadline < 0 || placement.core < accepted + (deadline - accepted) / 5;
+  if (!truth["too_large"] || too_early) {
+    Violation("attempt ", attempt, " has ", slots, " of ", last["wants"].dump(), " slots");
+  }
+}
+
 // A gang has one Worker where one has slots enough; else one rack where that suffices, and as few
 // Workers as possible. Only slots that are free for certain count here.
 void Checker::CheckGangIsTogether(int64_t attempt, const Placement& placement, const json& r) {
   if (placement.parts.size() < 2) return;
   const JobSeen& job = jobs_.at(placement.job);
-  const Demand demand = DemandOfJob(job);
+  Demand demand = DemandOfJob(job);
+  demand.slots = std::min(demand.slots, placement.slots());
   Room everywhere;                    // of the gang's device
   std::map<std::string, Room> racks;  // of it, by rack
   std::set<std::string> used;         // racks; an empty one: of none
@@ -223,21 +241,42 @@ void Checker::NoteUnmet(const json& r, JobSeen& job) {
   if (truth != truths_.end() && !truth->second["placeable"]) job.unmet_since = r["t"];
 }
 
-// It is told what is missing, and the floor answers.
+// It is told what is missing, and the floor answers; but where only its gang is too large, it
+// trains on a smaller one before its deadline.
 void Checker::CheckUnmet(const std::string& id, const JobSeen& job) {
   const json& truth = truths_.at(job.last["request"]);
   if (faults_ || truth["interrupted"] || truth["reuses"] || job.unmet_since < 0) return;
   ++counts_["jobs_that_nobody_suits"];
-  const int64_t until = job.terminal_at < 0 ? end_ : job.terminal_at;
+  int64_t until = job.terminal_at < 0 ? end_ : job.terminal_at;
+  if (truth["too_large"] && job.true_deadline >= 0) {  // later it may wait for fewer slots
+    until =
+        std::min(until, job.true_deadline -
+                            static_cast<int64_t>(0.8 * truth["window_s"].get<double>() * kSecond));
+  }
   if (until > job.unmet_since + kToldWithin &&
       (job.told_at < 0 || job.told_at > job.unmet_since + kToldWithin)) {
     Violation("job ", id, " was not told that ", WhatIsTold(DemandOfJob(job), machines_).front());
   }
   if (job.terminal_at < 0) return;
+  if (truth["too_large"] && job.true_deadline >= 0) return CheckSmallerGang(id, job);
   const bool floor = !job.last["has_test"] || job.last["quality"] == 1;
   if (!floor || job.last["reason"] != "NO_WORKER") {
     Violation("job ", id, ", which no Worker suits, ended with the quality ",
               job.last["quality"].dump(), " because of ", job.last["reason"].get<std::string>());
+  }
+}
+
+// A fifth of the window is for the whole gang.
+void Checker::CheckSmallerGang(const std::string& id, const JobSeen& job) {
+  const json& truth = truths_.at(job.last["request"]);
+  const double window = truth["window_s"];
+  const bool fits =
+      truth["alone"] && !truth["bad_data"] && job.last["has_test"] && window > 2 &&
+      0.2 * window > truth["first_model_s"].get<double>() * job.last["wants"].get<int>();
+  if (!fits || job.last["state"] != "SUCCEEDED") return;
+  ++counts_["smaller_gangs_judged"];
+  if (job.last["quality"] < 2) {
+    Violation("job ", id, " has trained on no smaller gang, with ", window, " s of time");
   }
 }
 

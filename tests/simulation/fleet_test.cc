@@ -60,6 +60,7 @@ TEST(FleetTest, WhatTheRulesAreAboutHappens) {
   EXPECT_GT(counts["gangs_in_one_rack"], 20);
   EXPECT_GT(counts["gangs_over_racks"], 10);
   EXPECT_GT(counts["jobs_that_nobody_suits"], 10);
+  EXPECT_GT(counts["smaller_gangs"], 10);
   EXPECT_GT(counts["waits"], 100);
   EXPECT_GT(counts["preempted"], 50);
   EXPECT_GT(counts["preempted_and_back"], 20);
@@ -196,6 +197,16 @@ const Damage kDamages[] = {
        AddMachines(history, parts[0][0], 2, SlotsOf(parts) - 1, "rack=r");
        return true;
      }},
+    {"SmallerGangBesideWholeOnes", " of 9 slots",
+     [](History& history) {
+       json* gang = GangOf(history, 2);
+       if (gang == nullptr) return false;
+       const json job = (*gang)[1];
+       for (json& r : history) {
+         if (r["kind"] == "job" && r["job"] == job) r["wants"] = 9;
+       }
+       return true;
+     }},
     {"GangThatCannotMeet", "spans Workers, and nobody reaches ",
      [](History& history) {
        json* gang = GangOf(history, 2);
@@ -236,8 +247,10 @@ const Damage kDamages[] = {
     {"AnswerOfFoldsWhereNobodySuits", "which no Worker suits, ended with the quality 2",
      [](History& history) {
        json* end = Find(history, [&](const json& r) {
-         return r["kind"] == "job" && r["reason"] == "NO_WORKER" && r["has_test"] == true &&
-                TruthOf(history, r["job"])["placeable"] == false;
+         if (r["kind"] != "job" || r["reason"] != "NO_WORKER" || r["has_test"] == false)
+           return false;
+         const json truth = TruthOf(history, r["job"]);
+         return truth["placeable"] == false && truth["too_large"] == false;
        });
        if (end == nullptr) return false;
        (*end)["quality"] = 2;

@@ -99,6 +99,11 @@ class Checker {
     int64_t at = 0, core = 0;  // core: on traind's clock
     std::string job;
     Room parts;
+    int slots() const {  // on all Workers
+      size_t count = 0;
+      for (const auto& [worker, of_it] : parts) count += of_it.size();
+      return static_cast<int>(count);
+    }
     std::map<std::string, int64_t> ended;  // by Worker
   };
   using BusyBySlot =
@@ -148,6 +153,7 @@ class Checker {
   Demand DemandOfJob(const JobSeen& job) const;
   void CheckPlace(const json& r);
   void CheckGangPlace(int64_t attempt, const json& r);
+  void CheckGangSize(int64_t attempt, const Placement& placement);
   void CheckGangIsTogether(int64_t attempt, const Placement& placement, const json& r);
   bool AnySuits(const JobSeen& job, const std::string& worker, const std::vector<int>& slots) const;
   bool IsFree(const std::string& worker, int slot, int64_t t) const;
@@ -155,6 +161,7 @@ class Checker {
   bool SlotsMayBeKept(const std::string& except) const;
   void NoteUnmet(const json& r, JobSeen& job);
   void CheckUnmet(const std::string& id, const JobSeen& job);
+  void CheckSmallerGang(const std::string& id, const JobSeen& job);
   void NoteWaits(const json& r, JobSeen& job);
   void CheckWaits();
   BusyBySlot BusySpans() const;

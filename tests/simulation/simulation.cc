@@ -186,6 +186,8 @@ void Scenario::MakeJobs() {
                               ? absl::ToDoubleSeconds(*truth.spec.deadline - (world_.wall() + at))
                               : 1e6;
     const int gangs = Gangs(truth.spec);
+    Spec of_one_slot = truth.spec;
+    of_one_slot.slots = 1;
     ChooseAfter(request, i, truth.spec);
     const double model_s = truth.start_s * 1.3 + std::max(0.3, truth.step_s * 20) +
                            truth.evaluate_s + truth.step_s * static_cast<double>(truth.steps) +
@@ -207,6 +209,7 @@ void Scenario::MakeJobs() {
     told["changed"] = changes;
     told["reuses"] = truth.spec.cache_read;
     told["placeable"] = gangs > 0;
+    told["too_large"] = gangs == 0 && Gangs(of_one_slot) > 0;
     told["gangs"] = gangs;
     told["asks"] = Described(truth.spec);
     told["alone"] = jobs == 1 && machines_ != Machines::kLimited;

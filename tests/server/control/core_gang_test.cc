@@ -127,6 +127,9 @@ TEST(GangTest, ALostPartEndsTheAttemptOnAllWorkersAndTheRestGoesOnFromTheCheckpo
   EXPECT_EQ(t.h.starts[0].worker, lead);
   EXPECT_EQ(t.h.starts[0].world_size, 2);
   EXPECT_EQ(t.h.starts[0].resume, "checkpoint-50.json");
+  const Decision told = t.h.Stored(t.id).decisions.back();
+  EXPECT_EQ(told.rule, DecisionRule::kB8);
+  EXPECT_EQ(told.from + " -> " + told.to, "folds on 4 slots -> on 2 slots");
 }
 
 TEST(GangTest, AFailureOnTheOtherWorkerEndsTheAttempt) {
@@ -199,6 +202,38 @@ TEST(GangTest, AGangThatHasNotTrainedWaitsAndSaysForHowManySlots) {
   h.Attach("big", 4);
   EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
   EXPECT_EQ(h.core().FindJob(id)->waits_for, "");
+}
+
+// Without a deadline it waits for ever.
+TEST(GangTest, WithADeadlineItWaitsUntilTheTimeForAFirstFoldIsOver) {
+  for (const bool in_time : {true, false}) {
+    CoreHarness h;
+    h.Attach("w", 3);
+    Job job = h.MakeJob("wide", 2);
+    job.spec.budget = in_time ? absl::Seconds(20) : absl::InfiniteDuration();
+    job.spec.slots = 4;
+    const std::string id = h.SubmitJob(job);
+    h.PrepareJob(id);
+    h.starts.clear();
+    h.Wait(absl::Seconds(3));
+    EXPECT_TRUE(h.starts.empty());
+    h.Wait(absl::Seconds(2));
+    if (!in_time) {
+      EXPECT_TRUE(h.starts.empty());
+      continue;
+    }
+    ASSERT_EQ(h.starts.size(), 1u);
+    EXPECT_EQ(h.starts[0].world_size, 3);
+    const Job stored = h.Stored(id);
+    ASSERT_EQ(stored.decisions.size(), 1u);
+    EXPECT_EQ(stored.decisions[0].rule, DecisionRule::kB3);
+    EXPECT_EQ(stored.decisions[0].from, "folds on 4 slots");
+    EXPECT_EQ(stored.decisions[0].to, "on 3 slots");
+    // Those that come later are for the next fold, and nothing is told.
+    h.Attach("big", 4);
+    EXPECT_EQ(h.starts.back().world_size, 4);
+    EXPECT_EQ(h.Stored(id).decisions.size(), 1u);
+  }
 }
 
 TEST(GangTest, AShortAbsenceOfAWorkerMakesNoGangSmaller) {
