@@ -36,7 +36,12 @@
 //         work/                     the copy of the program's folder, in which it runs
 //         origin.json               sizes and times of the files in work/ before it ran
 //         checkpoints/, out/        TRAIND_CHECKPOINTS and TRAIND_OUT
+//         kept-<n>/                 copies of what it resumes from (worker/program/
+//                                   kept_checkpoints.h)
+//         tries, attempt            how often it was started, and the last Attempt that did
 //         stop                      TRAIND_STOP_FILE, there while the program is to stop
+//       program/fold-<k>-<attempt>.pack   what the fold resumes from on another Worker
+//                                 (common/transfer/program_pack.h)
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
 //                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock

@@ -13,6 +13,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/transfer/program_pack.h"
 
 namespace traind {
 namespace {
@@ -49,7 +50,7 @@ bool TravelsFromJob(std::vector<absl::string_view> inside, const std::string& pa
   if (inside.size() == 2 && inside[1] == kManifestFile && direction == Direction::kToWorker) {
     return absl::ConsumePrefix(&inside[0], "prediction-") && IsNumber(inside[0]);
   }
-  if (inside.size() == 2) return inside[0] == "floor";
+  if (inside.size() == 2) return inside[0] == "floor" || ProgramPackAt(path, job).has_value();
   if (inside.size() != 3 || !IsNumber(inside[1])) return false;
   return inside[0] == "attempts" || (inside[0] == "reused" && direction == Direction::kToWorker);
 }

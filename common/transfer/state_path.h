@@ -17,7 +17,7 @@ inline constexpr char kCheckpointPrefix[] = "checkpoint-";
 enum class Direction { kToWorker, kToTraind };
 
 // Whether a file with this path, relative to the state folder, travels for the Job: its folds, its
-// floor, the files of its Attempts, and files of the cache; to a Worker also what the Job has
+// floor, the files of its Attempts, what its program resumes from, and files of the cache; to a Worker also what the Job has
 // taken over from others, and the manifests of its Predictions. Names have letters, digits, '.',
 // '_' and '-' and do not begin with '.', so no path leads out of the folder. Temporary files do not
 // travel.

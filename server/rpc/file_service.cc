@@ -26,6 +26,7 @@
 #include "common/publish/dataset_publisher.h"
 #include "common/transfer/folder_pack.h"
 #include "common/transfer/incoming_file.h"
+#include "common/transfer/program_pack.h"
 #include "common/transfer/state_path.h"
 #include "common/transfer/whole_copy.h"
 #include "common/transfer/zstd_part.h"
@@ -262,11 +263,13 @@ absl::Status GrpcFileService::CheckWriter(const grpc::ServerContextBase& context
                                           const std::string& job, const std::string& path) const {
   if (!acts_for_) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto found, Running(job));
-  const bool of_one = absl::StartsWith(path, absl::StrCat(JobDir(job), "/attempts/"));
+  const auto pack = ProgramPackAt(path, job);
+  const bool of_one = pack || absl::StartsWith(path, absl::StrCat(JobDir(job), "/attempts/"));
   const auto& attempts = found->attempts;
   for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
-    if (of_one && !absl::StartsWith(path, absl::StrCat(AttemptDir(job, attempt->id), "/")))
-      continue;
+    const bool its = pack ? pack->attempt == attempt->id
+                          : absl::StartsWith(path, absl::StrCat(AttemptDir(job, attempt->id), "/"));
+    if (of_one && !its) continue;
     if (acts_for_(context, attempt->worker).ok()) return absl::OkStatus();
     for (const GangPart& part : attempt->others) {
       if (acts_for_(context, part.worker).ok()) return absl::OkStatus();
@@ -363,6 +366,10 @@ absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,
   RETURN_IF_ERROR(received);
   RETURN_IF_ERROR(file->Commit());
   file.reset();  // it holds the lock
+  // Of what a program's fold resumes from only the newest is needed.
+  if (const auto pack = ProgramPackAt(named.path(), named.job())) {
+    RemoveOlderProgramPacks(state_dir_, named.job(), *pack);
+  }
   return Take(named.job(), named.path());
 }
 

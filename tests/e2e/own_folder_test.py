@@ -243,6 +243,49 @@ def _():
         assert len([a for a in ended["attempts"] if a["task"] == "fold-0"]) == 2, ended["attempts"]
 
 
+def going_on(house, way):
+    """A program that counts to 100, saves every two seconds, and tells where it began."""
+    saves = {"beside itself": ("count.pt", "count.pt"),
+             "in TRAIND_CHECKPOINTS": ("$TRAIND_CHECKPOINTS/count", None)}[way]
+    script = f"""saved={saves[0]}
+mkdir -p "$(dirname "$saved")"
+n=0
+[ -f "$saved" ] && n=$(cat "$saved")
+echo "began at $n, try $TRAIND_TRY" >> "$TRAIND_OUT/began.txt"
+while [ "$n" -lt 100 ]; do
+  n=$((n + 1))
+  [ $((n % 20)) = 0 ] && echo $n > "$saved.new" && mv "$saved.new" "$saved"
+  sleep 0.12
+done
+echo $n > answer.txt
+"""
+    return program(house, {"run.sh": script}, command=["sh", "run.sh"], expect=["answer.txt"],
+                   **({"checkpoints": [saves[1]]} if saves[1] else {}))
+
+
+for way in ("beside itself", "in TRAIND_CHECKPOINTS"):
+    @case(f"A Worker with a program is lost, that saves {way}; on another Worker it goes on from its checkpoint",
+          limit_s=120)
+    def _(way=way):
+        with House(standalone=False) as house:
+            house.start("--allow-programs")
+            first = start_alone(house, "w1")
+            job, results = going_on(house, way)
+            pattern = f"jobs/{job['id']}/program/*.pack"
+            eventually("a checkpoint is at traind's", lambda: files(house.state, pattern), 20)
+            house.kill_all("trainworker")
+            os.rename(first, first + ".lost")
+            start_alone(house, "w2")
+            ended = house.wait(job["id"], 60)
+            assert ended["state"] == "SUCCEEDED", ended
+            assert text(os.path.join(results, "answer.txt")) == "100\n", files(results, "**")
+            began = text(os.path.join(results, "began.txt")).split("\n")[-2]
+            assert int(began.split()[2].rstrip(",")) >= 20 and began.endswith("try 1"), began
+            logs = house.cli("logs", job["id"]).stdout
+            assert "goes on with what attempt" in logs, logs
+            assert not files(house.state, pattern), "they go when the Job is over"
+
+
 @case("Over a slow link a Job keeps time for its results to travel, ends before its deadline, and tells what travelled",
       limit_s=150)
 def _():

@@ -14,16 +14,19 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "common/base/durable_file.h"
 #include "common/base/job_layout.h"
+#include "common/base/log.h"
 #include "common/base/status_macros.h"
 #include "common/job_rules/program_rules.h"
 #include "common/job_rules/travelling_files.h"
 #include "common/plain/plain_json.h"
 #include "common/publish/prediction_files.h"
 #include "common/transfer/folder_pack.h"
+#include "common/transfer/program_pack.h"
 #include "common/transfer/state_path.h"
 #include "worker/daemon/backoff.h"
 #include "worker/daemon/fetched_input.h"
@@ -36,6 +39,9 @@ constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 // A file that changes while it is sent is sent again; one that always does is given up.
 constexpr int kMostLosses = 5;
+// A program's checkpoints take this share of the time to travel, and of the threads half.
+constexpr int kPackPause = 9;  // times what the last one took
+constexpr int kMostPacks = FileCarrier::kThreads / 2;
 // Whose inputs are known.
 constexpr size_t kMostJobs = 1000;
 
@@ -76,12 +82,6 @@ absl::StatusOr<std::vector<std::string>> FilesBelow(const std::filesystem::path&
   return files;
 }
 
-// Whether the task runs a program of the user, which reads his files itself.
-bool RunsProgram(const TaskStart& task) {
-  return task.kind == TaskKind::kTrain &&
-         (task.model == kProgramKind || task.model == kCommandKind);
-}
-
 // What a program needs of this machine: a folder for its answer, and where else commands may be.
 void UseThisMachine(plain::JobSpec& spec, const std::string& results) {
   if (spec.run) spec.run->results = results;
@@ -105,6 +105,11 @@ plain::JobSpec SpecOfModel(const std::string& text) {
 }
 
 }  // namespace
+
+bool RunsProgram(const TaskStart& task) {
+  return task.kind == TaskKind::kTrain &&
+         (task.model == kProgramKind || task.model == kCommandKind);
+}
 
 FileCarrier::FileCarrier(std::string state_dir, std::unique_ptr<RemoteFiles> remote,
                          int64_t max_bytes)
@@ -225,6 +230,7 @@ absl::Status FileCarrier::BringNow(const TaskStart& task, TransferStop& stop, Re
   if (task.kind == TaskKind::kServe) return absl::OkStatus();
   if (task.kind == TaskKind::kTrain) RETURN_IF_ERROR(BringFold(task, stop, result));
   if (task.kind == TaskKind::kTrain && !RunsProgram(task)) return absl::OkStatus();
+  if (task.kind == TaskKind::kTrain) RETURN_IF_ERROR(BringProgramPack(task, stop, result));
   return BringData(task, stop, result);
 }
 
@@ -294,6 +300,19 @@ absl::Status FileCarrier::BringFold(const TaskStart& task, TransferStop& stop,
   return absl::OkStatus();
 }
 
+absl::Status FileCarrier::BringProgramPack(const TaskStart& task, TransferStop& stop,
+                                           Result& result) const {
+  ASSIGN_OR_RETURN(const auto paths, remote_->List(task.job, ProgramsDir(task.job), stop));
+  const ProgramPack next = {task.fold, task.trial, task.attempt};
+  // What has run here since is not replaced (worker/program/travelling_fold.h).
+  const int64_t last = LastProgramAttempt(InState(ProgramDir(task.job, task.fold, task.trial)));
+  const auto pack = NewestProgramPack(paths, task.job, last, next);
+  if (!pack) return absl::OkStatus();
+  const absl::Status fetched =
+      FetchInState(task.job, task.job, ProgramPackPath(task.job, *pack), stop, result);
+  return absl::IsNotFound(fetched) ? absl::OkStatus() : fetched;
+}
+
 absl::Status FileCarrier::BringModels(const TaskStart& task, TransferStop& stop,
                                       Result& result) const {
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(task.spec_json));
@@ -351,7 +370,57 @@ absl::Status FileCarrier::FetchInState(const std::string& job, const std::string
 
 // ---- to traind --------------------------------------------------------------
 
+void FileCarrier::SendProgramPack(const SendRequest& request) {
+  struct stat info = {};
+  if (stat(InState(request.program_pack).c_str(), &info) != 0) return;
+  auto stop = std::make_shared<TransferStop>();
+  const auto began = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    PackSend& own = pack_sends_[request.attempt];
+    own.request = request;
+    const auto busy = std::count_if(pack_sends_.begin(), pack_sends_.end(),
+                                    [](const auto& send) { return send.second.stop != nullptr; });
+    if (own.stop != nullptr || began < own.not_before || busy >= kMostPacks) return;
+    if (HasSent(request.attempt, request.program_pack, info)) return;
+    own.stop = stop;
+  }
+  const auto send = [this, request, began](TransferStop& stop_now) {
+    SendPackNow(request, stop_now);
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto own = pack_sends_.find(request.attempt);
+    if (own == pack_sends_.end()) return;
+    own->second.stop = nullptr;
+    own->second.not_before = now + kPackPause * (now - began);
+  };
+  Add(send, std::move(stop));
+}
+
+void FileCarrier::SendPackNow(const SendRequest& request, TransferStop& stop) {
+  Result unused;
+  const absl::Status status =
+      Insist([&] { return SendOne(request, request.program_pack, stop, unused); }, stop);
+  // FailedPrecondition: the Job is over.
+  if (!status.ok() && !absl::IsFailedPrecondition(status) && !stop.stopped()) {
+    TRAIND_LOG(WARNING) << "checkpoints of attempt " << request.attempt << ": " << status;
+  }
+}
+
+// REQUIRES: mutex_ is held.
+bool FileCarrier::HasSent(int64_t attempt, const std::string& path, const struct stat& info) const {
+  const auto files = sent_.find(attempt);
+  if (files == sent_.end()) return false;
+  const auto file = files->second.find(path);
+  return file != files->second.end() && file->second == VersionOf(info);
+}
+
 void FileCarrier::Send(const SendRequest& request) {
+  if (request.with_log) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto pack = pack_sends_.find(request.attempt);
+    if (pack != pack_sends_.end() && pack->second.stop != nullptr) pack->second.stop->Stop();
+  }
   Add([this, request](TransferStop& stop) {
     Result result;
     result.kind = Result::kSent;
@@ -466,9 +535,7 @@ absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string&
   const Version version = VersionOf(info);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto& sent = sent_[request.attempt];
-    const auto found = sent.find(path);
-    if (found != sent.end() && found->second == version) return absl::OkStatus();
+    if (HasSent(request.attempt, path, info)) return absl::OkStatus();
   }
   const absl::StatusOr<int64_t> sent_bytes = remote_->Send(request.job, path, local, stop);
   if (absl::IsNotFound(sent_bytes.status())) return absl::OkStatus();  // likewise
@@ -480,11 +547,19 @@ absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string&
 }
 
 void FileCarrier::Finish(int64_t attempt, std::set<std::string> busy) {
-  Add([this, attempt, busy = std::move(busy)](TransferStop&) {
+  Add([this, attempt, busy = std::move(busy)](TransferStop& stop) {
+    std::optional<SendRequest> pack;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto own = pack_sends_.find(attempt);
+      if (own != pack_sends_.end()) pack = own->second.request;
+    }
+    if (pack) SendPackNow(*pack, stop);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       sent_.erase(attempt);
       published_.erase(attempt);
+      pack_sends_.erase(attempt);
       packed_.erase(attempt);
     }
     TrimOwnFolder(state_dir_, max_bytes_, busy);

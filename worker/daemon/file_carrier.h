@@ -5,6 +5,7 @@
 #include <absl/status/statusor.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -31,10 +32,14 @@ struct SendRequest {
   int64_t attempt = 0;
   std::string job;
   TaskKind kind = TaskKind::kTrain;
-  std::string table;           // of PREPARE, once it is written
-  bool with_log = false;       // at the end
-  std::string spec_json = {};  // of PREPARE
+  std::string table;              // of PREPARE, once it is written
+  bool with_log = false;          // at the end
+  std::string spec_json = {};     // of PREPARE
+  std::string program_pack = {};  // of a program: where it packs what it resumes from
 };
+
+// Whether the task runs a program of the user, which reads his files itself.
+bool RunsProgram(const TaskStart& task);
 
 // Pairs of a path that a fetched file has here and the one that its user knows.
 using PathNames = std::vector<std::pair<std::string, std::string>>;
@@ -74,6 +79,10 @@ class FileCarrier {
   // Sends what has changed since the last time. Other errors than FailedPrecondition (the Job is
   // over) are faults of this machine or of traind's.
   void Send(const SendRequest& request);
+  // Sends what the Attempt's program resumes from, if that is new, in a small share of the time and
+  // beside all else; a Send of the Attempt's last files breaks it off, and Finish() takes it up
+  // again. Nobody waits for it.
+  void SendProgramPack(const SendRequest& request);
   // The Attempt will send nothing more. busy: Jobs with Attempts here, whose files stay.
   void Finish(int64_t attempt, std::set<std::string> busy);
 
@@ -93,6 +102,8 @@ class FileCarrier {
   absl::StatusOr<bool> CompareNow(TransferStop& stop) const;
   // Both fill in what the result tells besides the status.
   absl::Status BringNow(const TaskStart& task, TransferStop& stop, Result& result);
+  // What an Attempt on another Worker has left for the program to resume from.
+  absl::Status BringProgramPack(const TaskStart& task, TransferStop& stop, Result& result) const;
   absl::Status BringData(const TaskStart& task, TransferStop& stop, Result& result);
   absl::Status BringFold(const TaskStart& task, TransferStop& stop, Result& result) const;
   // A program's folds all read what the Job's first task here has read, whatever became of it
@@ -110,6 +121,8 @@ class FileCarrier {
   absl::StatusOr<int> PackPrediction(const SendRequest& request);
   // Packs what a program has left here as its answer, if that has changed.
   absl::Status PackResults(const SendRequest& request);
+  void SendPackNow(const SendRequest& request, TransferStop& stop);
+  bool HasSent(int64_t attempt, const std::string& path, const struct stat& info) const;
   absl::Status SendNow(const SendRequest& request, TransferStop& stop, Result& result);
   std::vector<std::string> PathsToSend(const SendRequest& request) const;
   absl::Status SendOne(const SendRequest& request, const std::string& path, TransferStop& stop,
@@ -132,6 +145,13 @@ class FileCarrier {
   std::map<int64_t, std::map<std::string, Version>> sent_;
   std::map<std::string, std::map<std::string, FetchedInput>> inputs_;  // by Job and field
   std::map<int64_t, int> published_;  // by Attempt: the Prediction that traind has
+  // By Attempt: the send of what its program resumes from.
+  struct PackSend {
+    SendRequest request;
+    std::shared_ptr<TransferStop> stop;  // null: none is under way
+    std::chrono::steady_clock::time_point not_before;
+  };
+  std::map<int64_t, PackSend> pack_sends_;
   // By Attempt and name: the results of a program, as last packed.
   std::map<int64_t, std::map<std::string, Version>> packed_;
   std::vector<std::thread> threads_;

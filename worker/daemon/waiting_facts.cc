@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "common/transfer/program_pack.h"
+
 namespace traind::worker {
 namespace {
 
@@ -39,6 +41,14 @@ void WaitingFacts::Started(const TaskStart& task, absl::Duration now) {
   request.job = task.job;
   request.kind = task.kind;
   if (task.kind == TaskKind::kPrepare) request.spec_json = task.spec_json;
+  if (RunsProgram(task)) {
+    request.program_pack = ProgramPackPath(task.job, {task.fold, task.trial, task.attempt});
+  }
+}
+
+const SendRequest* WaitingFacts::RequestOf(int64_t attempt) const {
+  const auto found = queues_.find(attempt);
+  return found == queues_.end() ? nullptr : &found->second.request;
 }
 
 std::vector<ReportAction> WaitingFacts::Brought(int64_t attempt, PathNames names, int64_t bytes,

@@ -40,6 +40,9 @@ class WaitingFacts {
   // files did not get there are lost, except the end of the Attempt.
   std::vector<ReportAction> Sent(int64_t attempt, bool ok, int64_t bytes, absl::Duration now);
 
+  // What a send for the Attempt would be of; null: its files do not travel, or it is over.
+  const SendRequest* RequestOf(int64_t attempt) const;
+
   // Attempts with facts that wait.
   std::vector<int64_t> Attempts() const;
   // Jobs with Attempts that have not told their end.

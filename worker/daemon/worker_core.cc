@@ -453,6 +453,7 @@ rp::Train WorkerCore::TrainMessage(const Attempt& attempt, int index, absl::Dura
   train.fold = task.fold;
   train.trial = task.trial;
   train.seed = task.seed;
+  train.files_travel = own_folder_;
   train.rank = task.first_rank + index;
   train.world_size = task.world_size;
   train.rendezvous.host = task.rendezvous_host;

@@ -24,6 +24,7 @@ constexpr char kCopy[] = "kept-";  // with a number that grows
 constexpr char kUnfinished[] = "kept.new";
 constexpr char kTorn[] = "torn";
 constexpr char kMarks[] = "marks.json";
+constexpr char kOfHelper[] = "traind-";  // with a number that grows
 
 bool SameMarks(const FileMarks& a, const FileMarks& b) {
   return a.size() == b.size() &&
@@ -35,7 +36,7 @@ bool SameMarks(const FileMarks& a, const FileMarks& b) {
 
 // Its checkpoints are whole by themselves, and it removes what is unfinished.
 bool IsOfHelper(absl::string_view name) {
-  return absl::StartsWith(name, "traind-") || absl::StartsWith(name, ".traind-");
+  return absl::StartsWith(name, kOfHelper) || absl::StartsWith(name, ".traind-");
 }
 
 absl::Status Move(const fs::path& from, const fs::path& to) {
@@ -75,19 +76,28 @@ FileMarks KeptCheckpoints::Find() const {
 
 bool KeptCheckpoints::Any() const { return !Find().empty(); }
 
-std::string KeptCheckpoints::LastCopy() const {
+std::string KeptCheckpoints::Last(const std::string& folder, absl::string_view prefix) const {
   int64_t last = 0;
+  std::string name;
   std::error_code error;
-  for (fs::directory_iterator entries(dir_, error), end; !error && entries != end;
+  for (fs::directory_iterator entries(InDir(folder), error), end; !error && entries != end;
        entries.increment(error)) {
-    const std::string file = entries->path().filename().string();
-    absl::string_view name = file;
+    std::string file = entries->path().filename().string();
+    absl::string_view rest = file;
     int64_t number = 0;
-    if (absl::ConsumePrefix(&name, kCopy) && absl::SimpleAtoi(name, &number)) {
-      last = std::max(last, number);
-    }
+    if (!absl::ConsumePrefix(&rest, prefix) || !absl::SimpleAtoi(rest, &number)) continue;
+    if (number <= last) continue;
+    last = number;
+    name = std::move(file);
   }
-  return last == 0 ? "" : absl::StrCat(kCopy, last);
+  return name;
+}
+
+std::string KeptCheckpoints::LastCopy() const { return Last("", kCopy); }
+
+std::string KeptCheckpoints::LastOfHelper() const {
+  const std::string name = Last("checkpoints", kOfHelper);
+  return name.empty() ? "" : absl::StrCat("checkpoints/", name);
 }
 
 bool KeptCheckpoints::Keep(absl::Time settled) {
@@ -117,6 +127,16 @@ bool KeptCheckpoints::Keep(absl::Time settled) {
   return true;
 }
 
+absl::Status KeptCheckpoints::PutBack() const {
+  const std::string last = LastCopy();
+  if (last.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const FileMarks copied, ReadMarks(InDir(absl::StrCat(last, "/", kMarks))));
+  for (const auto& [path, mark] : copied) {
+    RETURN_IF_ERROR(CopyWhole(InDir(absl::StrCat(last, "/", path)), InDir(path)));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> KeptCheckpoints::SetAside() {
   const std::string last = LastCopy();
   std::error_code error;
@@ -128,9 +148,7 @@ absl::StatusOr<bool> KeptCheckpoints::SetAside() {
   for (const auto& [path, mark] : files) {
     RETURN_IF_ERROR(Move(InDir(path), InDir(absl::StrCat(kTorn, "/", path))));
   }
-  for (const auto& [path, mark] : copied) {
-    RETURN_IF_ERROR(CopyWhole(InDir(absl::StrCat(last, "/", path)), InDir(path)));
-  }
+  RETURN_IF_ERROR(PutBack());
   return true;
 }
 

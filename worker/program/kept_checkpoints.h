@@ -2,7 +2,9 @@
 // leaves half a file, and fails with it at each start; the copy is whole.
 #pragma once
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <string>
@@ -29,6 +31,13 @@ class KeptCheckpoints {
   // The folder of the last copy, relative to `dir`; empty: there is none.
   std::string LastCopy() const;
 
+  // The newest checkpoint of the helper, likewise.
+  std::string LastOfHelper() const;
+
+  // Puts the files of the last copy in their place, if there is one. Errors: those of the file
+  // system.
+  absl::Status PutBack() const;
+
   // Moves the files to `dir`/torn and puts the last copy in their place. Returns false where there
   // is none, where the files are those that were copied, or where it was done before. Errors: those
   // of the file system.
@@ -37,6 +46,8 @@ class KeptCheckpoints {
  private:
   FileMarks Find() const;  // by path in dir
   std::string InDir(absl::string_view name) const;
+  // The entry of a folder with the largest number behind the prefix; empty: none.
+  std::string Last(const std::string& folder, absl::string_view prefix) const;
 
   const std::string dir_;
   const std::vector<std::string> patterns_;

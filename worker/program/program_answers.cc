@@ -34,7 +34,14 @@ constexpr absl::Duration kLongestWrite = absl::Seconds(30);
 // ---- its answer -------------------------------------------------------------
 
 absl::Status ProgramTrainer::Finish(const Ending& ending) {
-  if (!ending.predict || train_.rank > 0) return absl::OkStatus();
+  if (train_.rank > 0) return absl::OkStatus();
+  if (!ending.predict) {
+    // The next start may be on another Worker. What it has written when it was told to stop is
+    // whole.
+    if (train_.files_travel && !terminated_ && !killed_) checkpoints_->Keep(clock_.WallNow());
+    PackCheckpoints();
+    return absl::OkStatus();
+  }
   const bool by_itself = !stop_.has_value();
   const bool enough = stop_cause_ == StopCause::kEpochs && program_->end()->wait_status == 0;
   if (rows_ != nullptr) return SaveRows(ending.cause, by_itself || enough);
@@ -86,8 +93,18 @@ void ProgramTrainer::KeepCheckpoints() {
   const absl::Duration now = clock_.MonotonicNow();
   if (train_.rank > 0 || setting_up_ || stop_.has_value() || now < keep_at_) return;
   checkpoints_->Keep(clock_.WallNow() - kSettled);
+  PackCheckpoints();
   const absl::Duration took = clock_.MonotonicNow() - now;
   keep_at_ = now + std::max(kSettled, kPause * took);
+}
+
+void ProgramTrainer::PackCheckpoints() {
+  if (!train_.files_travel) return;
+  const absl::Status packed = travelling_->Pack(*checkpoints_);
+  // Aborted: the program has made a newer one meanwhile, which is the next to go.
+  if (packed.ok() || absl::IsAborted(packed)) return;
+  Log("warning", absl::StrCat("checkpoints of fold ", train_.fold,
+                              " do not travel to other Workers: ", packed.message()));
 }
 
 // What is expected may be there long before the program ends: should all die, it is the answer. A
@@ -181,6 +198,7 @@ absl::Status ProgramTrainer::SaveAnswer(StopCause cause, bool complete, bool las
   for (const std::string& name : {std::string("work"), checkpoints_->LastCopy()}) {
     if (!name.empty()) fs::remove_all(InFold(name), ignored);
   }
+  travelling_->RemovePacks();
   return absl::OkStatus();
 }
 
@@ -256,6 +274,7 @@ absl::Status ProgramTrainer::SaveRows(StopCause cause, bool complete) {
        {std::string("work"), std::string(kDataFolder), checkpoints_->LastCopy()}) {
     if (!name.empty()) fs::remove_all(InFold(name), ignored);
   }
+  travelling_->RemovePacks();
   if (!wrong.ok()) {
     Log("warning",
         absl::StrCat("fold ", train_.fold, " answers with earlier predictions: ", wrong.message()));

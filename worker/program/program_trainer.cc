@@ -96,6 +96,9 @@ absl::Status ProgramTrainer::Start() {
   RETURN_IF_ERROR(StorageError(
       MakeDirs(absl::StrCat(train_.state_dir, "/", AttemptDir(train_.job, train_.attempt)))));
   RETURN_IF_ERROR(StorageError(MakeDirs(fold_dir_)));
+  checkpoints_.emplace(fold_dir_, spec_.checkpoints);
+  travelling_.emplace(train_.state_dir, train_.job,
+                      ProgramPack{train_.fold, train_.trial, train_.attempt});
   if (train_.rank == 0) {
     RETURN_IF_ERROR(LockFold());
     RETURN_IF_ERROR(StorageError(MakeFolders()));
@@ -105,7 +108,6 @@ absl::Status ProgramTrainer::Start() {
   // Of an Attempt whose keeper was killed, too.
   const int stale = KillByVariable(ProcessVariable());
   if (stale > 0) Log("warning", absl::StrCat("ended ", stale, " processes of an earlier start"));
-  checkpoints_.emplace(fold_dir_, spec_.checkpoints);
   began_ = progress_at_ = epoch_at_ = clock_.MonotonicNow();
   RETURN_IF_ERROR(Begin());
   SendStarted();
@@ -115,6 +117,10 @@ absl::Status ProgramTrainer::Start() {
 absl::Status ProgramTrainer::Begin() {
   std::error_code ignored;
   setting_up_ = !spec_.setup.empty() && !fs::exists(InFold(kSetUp), ignored);
+  // Behind its set-up, whose files are no results.
+  if (!setting_up_ && train_.rank == 0) {
+    RETURN_IF_ERROR(StorageError(travelling_->PutBack(*checkpoints_)));
+  }
   return Launch(setting_up_ ? spec_.setup : spec_.command);
 }
 
@@ -138,6 +144,7 @@ absl::Status ProgramTrainer::AfterSetup() {
   }
   ASSIGN_OR_RETURN(marks_, MarkAgain(fold_dir_));
   RETURN_IF_ERROR(StorageError(WriteFileDurably(InFold(kSetUp), "")));
+  if (train_.rank == 0) RETURN_IF_ERROR(StorageError(travelling_->PutBack(*checkpoints_)));
   return Launch(spec_.command);
 }
 
@@ -180,6 +187,14 @@ absl::Status ProgramTrainer::MakeFolders() {
   std::vector<std::string> written = spec_.expect;
   written.insert(written.end(), spec_.checkpoints.begin(), spec_.checkpoints.end());
   const absl::Duration began = clock_.MonotonicNow();
+  const absl::StatusOr<int64_t> taken = travelling_->Take();
+  if (!taken.ok()) {
+    Log("warning", absl::StrCat("what an earlier start has left on another Worker cannot be used: ",
+                                taken.status().message()));
+  } else if (*taken > 0) {
+    Log("info", absl::StrCat("fold ", train_.fold, " goes on with what attempt ", *taken,
+                             " left on another Worker"));
+  }
   ASSIGN_OR_RETURN(marks_, MakeWorkFolder(spec_.folder, fold_dir_, train_.state_dir, written));
   if (const absl::Duration took = clock_.MonotonicNow() - began; took > kSlowCopy) {
     Log("warning", absl::StrCat("copying ", marks_.size(), " files of ", spec_.folder, " took ",
@@ -195,14 +210,14 @@ absl::Status ProgramTrainer::MakeFolders() {
   if (const auto known = ReadFile(InFold("tries")); known.ok()) {
     if (!absl::SimpleAtoi(*known, &try_)) try_ = 0;
   }
-  return WriteFileDurably(InFold("tries"), absl::StrCat(try_ + 1));
+  RETURN_IF_ERROR(WriteFileDurably(InFold("tries"), absl::StrCat(try_ + 1)));
+  return travelling_->NoteAttempt();
 }
 
 // The first rank makes them.
 absl::Status ProgramTrainer::AwaitFolders() const {
   const absl::Duration until = clock_.MonotonicNow() + kFoldersPatience;
-  std::error_code ignored;
-  while (!fs::exists(InFold("tries"), ignored)) {
+  while (travelling_->LastAttempt() != train_.attempt) {
     if (clock_.MonotonicNow() >= until) {
       return absl::UnavailableError("the first rank made no folder to work in");
     }

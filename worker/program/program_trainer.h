@@ -25,6 +25,7 @@
 #include "worker/program/row_answers.h"
 #include "worker/program/running_program.h"
 #include "worker/program/stop_schedule.h"
+#include "worker/program/travelling_fold.h"
 #include "worker/program/work_folder.h"
 #include "worker/rank_protocol/messages.h"
 #include "worker/task/answer_saver.h"
@@ -90,6 +91,7 @@ class ProgramTrainer final : public FoldTrainer {
   absl::StatusOr<std::vector<ResultFile>> Results();
   void RemoveUnsound(std::vector<ResultFile>& results, std::string& wrong) const;
   void KeepCheckpoints();
+  void PackCheckpoints();
   void SaveInterim();
   rank_protocol::FoldSaved Saved() const;
   absl::Status SaveAnswer(StopCause cause, bool complete, bool last = true);
@@ -125,6 +127,7 @@ class ProgramTrainer final : public FoldTrainer {
   bool setting_up_ = false;  // program_ is that of `setup`
   AnswerSample sample_;
   std::optional<KeptCheckpoints> checkpoints_;
+  std::optional<TravellingFold> travelling_;
   absl::Duration keep_at_;  // checkpoints, not before
 
   TaskControl::Orders orders_;
@@ -147,10 +150,10 @@ class ProgramTrainer final : public FoldTrainer {
   bool reports_ = false;  // it writes to descriptor 3
   double done_ = 0;       // epochs, or the share of its own
   int told_epochs_ = 0;
-  bool began_epochs_ = false;  // this start has told of an epoch
-  double total_ = 0;  // epochs that it means to do; 0: not said
+  bool began_epochs_ = false;            // this start has told of an epoch
+  double total_ = 0;                     // epochs that it means to do; 0: not said
   std::optional<double> loss_, metric_;  // what it told last
-  std::deque<std::string> tail_;  // the last lines of output
+  std::deque<std::string> tail_;         // the last lines of output
   LogQuota log_quota_;
 };
 

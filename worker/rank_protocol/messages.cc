@@ -43,7 +43,8 @@ std::vector<Field> Train::Fields() {
                             F(remaining_ms),
                             F(checkpoint_every_ms),
                             F(trial),
-                            F(seed)});
+                            F(seed),
+                            F(files_travel)});
 }
 
 std::vector<Field> Predict::Fields() {

@@ -85,6 +85,7 @@ struct Train {
   int64_t checkpoint_every_ms = 60'000;
   int trial = 0;  // which of the spec's trials
   int seed = 0;   // which of the fold's models with it
+  bool files_travel = false;  // state_dir is not traind's: other Workers see nothing in it
   std::vector<Field> Fields();
 };
 

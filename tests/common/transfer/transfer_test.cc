@@ -6,6 +6,7 @@
 
 #include "common/base/durable_file.h"
 #include "common/transfer/incoming_file.h"
+#include "common/transfer/program_pack.h"
 #include "common/transfer/state_path.h"
 
 namespace traind {
@@ -28,7 +29,9 @@ TEST(StatePathTest, FilesOfTheJobAndOfTheCacheTravel) {
         "jobs/digits-abc123/predictions.json", "jobs/digits-abc123/tokenizer-3.model",
         "jobs/digits-abc123/floor/test.npy", "jobs/digits-abc123/attempts/17/oof.npy",
         "jobs/digits-abc123/attempts/17/rank0.log", "cache/0a1b.table", "cache/0a1b.images",
-        "cache/0a1b.volumes", "cache/0a1b.pt", "cache/0a1b.safetensors"}) {
+        "cache/0a1b.volumes", "cache/0a1b.pt", "cache/0a1b.safetensors",
+        "jobs/digits-abc123/program/fold-0-12.pack",
+        "jobs/digits-abc123/program/trial-2-fold-0-12.pack"}) {
     EXPECT_TRUE(ToTraind(path)) << path;
     EXPECT_TRUE(ToWorker(path)) << path;
   }
@@ -40,6 +43,37 @@ TEST(StatePathTest, WhatAnotherJobHasTrainedGoesToWorkersAlone) {
   EXPECT_FALSE(ToWorker("jobs/digits-abc123/prediction-x/manifest.json"));
   EXPECT_TRUE(ToWorker("jobs/digits-abc123/reused/4/checkpoint-9.json"));
   EXPECT_FALSE(ToTraind("jobs/digits-abc123/reused/4/checkpoint-9.json"));
+}
+
+TEST(ProgramPackTest, TheNewestOneOfAFoldThatIsNewerThanTheFolderIsTaken) {
+  std::vector<std::string> paths = {"jobs/other/program/fold-0-7.pack"};
+  for (const ProgramPack& pack : {ProgramPack{0, 0, 2}, ProgramPack{0, 0, 6}, ProgramPack{0, 0, 9},
+                                  ProgramPack{1, 0, 8}, ProgramPack{0, 3, 7}}) {
+    paths.push_back(ProgramPackPath(kJob, pack));
+  }
+  const auto newest = [&](int64_t last, const ProgramPack& next) {
+    const auto pack = NewestProgramPack(paths, kJob, last, next);
+    return pack ? pack->attempt : 0;
+  };
+  EXPECT_EQ(newest(0, {0, 0, 9}), 6) << "not its own";
+  EXPECT_EQ(newest(0, {0, 0, 12}), 9);
+  EXPECT_EQ(newest(0, {0, 3, 12}), 7);
+  EXPECT_EQ(newest(5, {0, 0, 9}), 6);
+  EXPECT_EQ(newest(6, {0, 0, 9}), 0) << "the folder is as new";
+}
+
+TEST(ProgramPackTest, OlderOnesOfItsFoldAreRemoved) {
+  const std::string state = NewFolder();
+  const std::string folder = state + "/jobs/" + kJob + "/program";
+  ASSERT_TRUE(MakeDirs(folder).ok());
+  for (const char* name : {"fold-0-3.pack", "fold-0-4.pack", "fold-0-5.pack", "fold-1-3.pack",
+                           "trial-1-fold-0-3.pack", "fold-0"}) {
+    ASSERT_TRUE(WriteFileDurably(folder + "/" + name, "").ok());
+  }
+  RemoveOlderProgramPacks(state, kJob, {0, 0, 4});
+  EXPECT_NE(access((folder + "/fold-0-3.pack").c_str(), F_OK), 0);
+  EXPECT_EQ(ProgramPacksIn(state, kJob).size(), 4u);
+  EXPECT_EQ(access((folder + "/fold-0").c_str(), F_OK), 0);
 }
 
 TEST(StatePathTest, OtherPathsDoNotTravel) {
@@ -58,6 +92,9 @@ TEST(StatePathTest, OtherPathsDoNotTravel) {
                            "./cache/x.table",
                            "jobs/other-abc123/folds.npy",
                            "jobs/digits-abc123",
+                           "jobs/digits-abc123/program/fold-0-012.pack",
+                           "jobs/digits-abc123/program/fold-0.pack",
+                           "jobs/digits-abc123/program/fold-0/work",
                            "jobs/digits-abc123/",
                            "jobs/digits-abc123/..",
                            "jobs/digits-abc123/../other-abc123/folds.npy",

@@ -221,6 +221,10 @@ TEST_F(FileServiceTest, FilesOfAnAttemptComeFromItsOwnWorkers) {
   EXPECT_EQ(put("w2", second), grpc::StatusCode::OK);
   EXPECT_EQ(put("w3", "jobs/j/attempts/2/rank1.log"), grpc::StatusCode::OK) << "of its gang";
   EXPECT_EQ(put("w2", "jobs/j/floor/oof.npy"), grpc::StatusCode::OK);
+  EXPECT_EQ(put("w1", "jobs/j/program/fold-0-2.pack"), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(put("w1", "jobs/j/program/fold-0-1.pack"), grpc::StatusCode::OK);
+  EXPECT_EQ(put("w2", "jobs/j/program/fold-0-2.pack"), grpc::StatusCode::OK);
+  EXPECT_FALSE(There("jobs/j/program/fold-0-1.pack")) << "a newer one is there";
   grpc::ClientContext offers, drops;
   caller = "w2";
   v1::OfferFileReply offered;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <ctime>
@@ -37,6 +38,8 @@ TEST_F(OwnFolderCoreTest, NoProcessStartsBeforeTheFilesAreThere) {
   core_->Brought(1, std::string("{}"), now_);
   Collect();
   EXPECT_EQ(spawned_.size(), 1u);
+  Ready(spawned_[0].process);
+  EXPECT_TRUE(Sent<rp::Train>().at(0).files_travel);
 }
 
 TEST_F(OwnFolderCoreTest, ATransferThatHangsEndsAtTheDeadline) {
@@ -185,6 +188,19 @@ TEST_F(WaitingFactsTest, WhatTravelledIsToldBeforeTheFactsThatWaitedForIt) {
   }
 }
 
+TEST_F(WaitingFactsTest, OnlyProgramsHaveAPackOfCheckpoints) {
+  EXPECT_EQ(facts_.RequestOf(1)->program_pack, "");
+  EXPECT_EQ(facts_.RequestOf(5), nullptr);
+  TaskStart task;
+  task.attempt = 5;
+  task.job = "j";
+  task.kind = TaskKind::kTrain;
+  task.model = "program";
+  task.fold = 2;
+  facts_.Started(task, absl::ZeroDuration());
+  EXPECT_EQ(facts_.RequestOf(5)->program_pack, "jobs/j/program/fold-2-5.pack");
+}
+
 TEST_F(WaitingFactsTest, WhatIsPublishedHereIsSentOnceTheSendBeforeIsOver) {
   TaskStart predict;
   predict.attempt = 2;
@@ -244,6 +260,7 @@ class FakeRemote final : public RemoteFiles {
     if (failures_-- > 0) return absl::UnavailableError("traind is away");
     sent_.push_back(path);
     files_[path] = ReadFile(local).value();
+    ++sends_;
     return static_cast<int64_t>(files_[path].size());
   }
   absl::Status DropCheckpoints(const std::string&, int64_t, const std::vector<std::string>& keep,
@@ -258,6 +275,7 @@ class FakeRemote final : public RemoteFiles {
   std::string gone_;   // is listed, and then no more there
   std::vector<std::string> sent_, kept_;
   int fetched_ = 0;
+  std::atomic<int> sends_{0};
   int failures_ = 0;
   bool hangs_ = false;
 
@@ -532,6 +550,45 @@ TEST_F(CarrierTest, WhatAProgramLeavesIsSentWhenItChanges) {
   // An inode's number comes again soon, and the size may be the same.
   std::ofstream(dir_ + "/jobs/j/attempts/1/results/fold-0/answer.csv") << "third";
   EXPECT_EQ(sent(), std::vector<std::string>{pack});
+}
+
+TEST_F(CarrierTest, AProgramsCheckpointsAreSentOnceAndComeToTheNextAttempt) {
+  const std::string pack = "jobs/j/program/fold-0-1.pack";
+  SendRequest request = {1, "j", TaskKind::kTrain, "", false};
+  request.program_pack = pack;
+  const auto await = [this](int sends) {
+    for (int i = 0; i < 2000 && remote_->sends_ < sends; ++i) usleep(10'000);
+    EXPECT_EQ(remote_->sends_, sends);
+  };
+  carrier_->SendProgramPack(request);  // there is none
+  Write(pack, "one");
+  carrier_->SendProgramPack(request);
+  await(1);
+  carrier_->SendProgramPack(request);  // nothing is new
+  // The last one goes when the Attempt is over, however soon after the one before.
+  Write(pack, "other");
+  carrier_->SendProgramPack(request);
+  carrier_->Finish(1, {"j"});
+  await(2);
+  EXPECT_EQ(remote_->sent_, (std::vector<std::string>{pack, pack}));
+  EXPECT_EQ(remote_->files_[pack], "other");
+
+  remote_->files_["run.folder"] = "traind-pack 1\n4x run.sh\n\necho";
+  task_.attempt = 3;
+  task_.spec_json = kProgramSpec;
+  task_.model = "program";
+  task_.table = "jobs/j";
+  std::filesystem::remove(dir_ + "/" + pack);
+  Write("jobs/j/program/fold-0/attempt", "1");
+  const auto bring = [&] {
+    carrier_->Bring(task_);
+    const FileCarrier::Result brought = Await();
+    EXPECT_TRUE(brought.status.ok()) << brought.status;
+    return ReadFile(dir_ + "/" + pack).value_or("none");
+  };
+  EXPECT_EQ(bring(), "none") << "the folder here is as new";
+  Write("jobs/j/program/fold-0/attempt", "0");
+  EXPECT_EQ(bring(), "other");
 }
 
 TEST_F(CarrierTest, APrepareSendsTheTableTheFoldsAndTheFloor) {

@@ -103,7 +103,7 @@ TEST_F(CoreTest, EveryFieldOfATrainTaskReachesTheRank) {
   expected.remaining_ms = 59'850;
   expected.checkpoint_every_ms = 9'000;
   EXPECT_EQ(Shown(Sent<rp::Train>()[1]), Shown(expected));
-  ExpectAllSetBut(expected, {"device", "threads"});
+  ExpectAllSetBut(expected, {"device", "threads", "files_travel"});
 }
 
 TEST_F(CoreTest, EveryFieldOfThePrepareAndInferenceTasksReachesItsProcess) {
