@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "client/outgoing_file.h"
@@ -18,6 +19,7 @@
 #include "common/base/refused_files.h"
 #include "common/base/status_macros.h"
 #include "common/data/media/media_files.h"
+#include "common/job_rules/program_folder.h"
 #include "common/spec/field_text.h"
 #include "common/transfer/folder_pack.h"
 
@@ -86,7 +88,7 @@ absl::Status ForEachPath(Message& message, const std::string& prefix, const Visi
 
 // Why a Job's files cannot be sent; empty: they can.
 std::string WhyNot(const v1::JobSpec& spec) {
-  if (spec.has_run() || spec.model().has_command()) return "programs and their folders";
+  if (spec.has_run()) return "the folder of `run`, where the program leaves its answer";
   return "";
 }
 
@@ -112,6 +114,16 @@ absl::StatusOr<std::string> UploadPack(FolderPack& pack, const std::string& root
   file.digest = [&pack] { return pack.Digest(); };
   file.read = [&pack](int64_t offset, size_t most) { return pack.Read(offset, most); };
   return SendFile(file, client, environment);
+}
+
+// Sends what a program's fold has a copy of.
+absl::StatusOr<std::string> UploadProgram(const std::string& field, const std::string& path,
+                                          TrainingClient& client, Environment& environment) {
+  auto found = ListProgramFiles(path, std::filesystem::temp_directory_path().string());
+  if (!found.ok()) return Wrong(field, found.status());
+  const auto pack = FolderPack::Open(found->root, found->files, std::move(found->folders));
+  if (!pack.ok()) return Wrong(field, pack.status());
+  return UploadPack(**pack, found->root, client, environment);
 }
 
 // Sends what a Job reads of a folder with weights.
@@ -176,6 +188,8 @@ absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environmen
         absl::StatusOr<std::string> there;
         if (path == "model.pretrained.folder") {
           there = UploadWeights(path, file, client, environment);
+        } else if (path == "model.command.code") {
+          there = UploadProgram(path, file, client, environment);
         } else if (of_data) {
           there = UploadData(path, file, data, client, environment);
         } else {

@@ -68,6 +68,50 @@ def _():
         assert len(os.listdir(os.path.join(house.state, "uploads"))) == 2
 
 
+@case("submit --upload sends the folder of a program that is a model, and the answer comes back")
+def _():
+    with House() as house:
+        desk = Desk(house)
+        os.makedirs(os.path.join(desk.folder, "code/.git"))
+        desk.write("code/.git/config", "secret")
+        desk.write("code/.traindignore", "*.log\n")
+        desk.write("code/old.log", "secret")
+        desk.write("code/words.py", "WORDS = ('kind', 'id')\n")
+        os.chmod(desk.write("code/train.py", """#!/usr/bin/env python3
+import csv, os
+from words import WORDS
+target, id = WORDS
+def rows(name):
+    with open(os.environ[name], newline="") as f:
+        return list(csv.DictReader(f))
+kinds = sorted({row[target] for row in rows("TRAIND_TRAIN_CSV")})
+def write(path, table):
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f)
+        out.writerow([id, *kinds])
+        for row in table:
+            out.writerow([row[id], *(1 / len(kinds) for _ in kinds)])
+write("oof_predictions.csv", rows("TRAIND_VALID_CSV"))
+write("test_predictions.csv", rows("TRAIND_TEST_CSV"))
+"""), 0o755)
+        spec = desk.write("program.yaml", SPEC.replace("mlp: {hidden: [8]}", "command: {train: [./train.py], code: code}")
+                          .replace("train: {epochs: 2}\n", "").replace("folds: 2", "folds: 2, id: id"))
+        house.start("--allow-programs")
+        refused = house.cli("submit", "-f", spec)
+        assert refused.returncode != 0 and "--upload" in refused.stderr, refused.stderr
+        sent = house.cli("submit", "-f", spec, "--upload", "--wait")
+        assert sent.returncode == 0, sent.stderr
+        with open(os.path.join(desk.folder, "predictions.csv")) as f:
+            assert len(f.readlines()) == 61
+        names = sorted(name for _, _, files in os.walk(os.path.join(house.state, "uploads")) for name in files)
+        assert names == [".traindignore", "test_rows.csv", "train.csv", "train.py", "words.py"], names
+        # Its folder is needed as long as its Job is there.
+        assert house.cli("gc").returncode == 0
+        wrong = house.cli("submit", "-f", spec, "--upload", "--set", "model.command.code=/no/such")
+        assert wrong.returncode != 0 and "model.command.code: " in wrong.stderr, wrong.stderr
+        assert "nothing submitted" in wrong.stderr, wrong.stderr
+
+
 @case("Wrong files are named by their place in the spec, and nothing is submitted")
 def _():
     with House(standalone=False) as house:
@@ -80,7 +124,7 @@ def _():
             assert "nothing submitted" in wrong.stderr, wrong.stderr
         program = house.cli("submit", "--upload", desk.write(
             "program.yaml", "api: v1\nname: p\nrun: {command: [sh, x], folder: .}\nbudget: {time: 60s}\n"))
-        assert program.returncode != 0 and "does not send programs" in program.stderr, program.stderr
+        assert program.returncode != 0 and "does not send the folder of `run`" in program.stderr, program.stderr
         assert house.json("list")["jobs"] == []
 
 
