@@ -106,6 +106,13 @@ absl::StatusOr<Verdict> Trainer::BeforeStep() {
   return verdict;
 }
 
+// Whether there would be no time left to predict behind the next step. The first step says little,
+// as it is slower than others.
+bool Trainer::NextStepIsTooLong(absl::Duration now) const {
+  return timer_.steps() > 1 &&
+         now + timer_.recent() + evaluate_time_ + predict_time_ >= orders_.deadline;
+}
+
 // Rank 0's, at every meeting: has to be cheap.
 Verdict Trainer::Decide() {
   Verdict verdict;
@@ -119,7 +126,7 @@ Verdict Trainer::Decide() {
   if (orders_.stop) {
     verdict.stop = orders_.cause;
     verdict.predict = orders_.predict;
-  } else if (now >= orders_.stop_at) {
+  } else if (now >= orders_.stop_at || NextStepIsTooLong(now)) {
     verdict.stop = StopCause::kTime;
   } else if (verdict.epochs > 0 && epoch_ >= verdict.epochs) {
     verdict.stop = StopCause::kEpochs;  // the new plan lies behind us

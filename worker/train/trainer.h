@@ -77,6 +77,7 @@ class Trainer final : public FoldTrainer {
   absl::StatusOr<Verdict> BeforeStep();
   absl::Status ValidateWithin(const Verdict& verdict);
   Verdict Decide();
+  bool NextStepIsTooLong(absl::Duration now) const;
   absl::Status RunStep();
   absl::Status RunMicroBatches(StepInput step);
   int64_t PassRows(int64_t rows_left) const;

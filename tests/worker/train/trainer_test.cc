@@ -293,6 +293,27 @@ TEST_F(TrainerTest, TheClockStopsTrainingAndTheFoldStillPredicts) {
   EXPECT_FALSE(sink.All<rp::CheckpointSaved>().empty());
 }
 
+TEST_F(TrainerTest, AStepThatWouldEndBehindTheDeadlineIsNotBegun) {
+  rp::Train train = Task(1);
+  train.spec_json = Spec("\"patience\":0");
+  train.epochs = 100'000;
+  train.remaining_ms = 3'000;
+  TaskControl control(train, SystemClock());
+  RecordingSink sink;
+  const absl::Duration before = SystemClock().MonotonicNow();
+  int steps = 0;
+  ASSERT_TRUE(Run(train, control, sink, [&](const StepInput&) {
+                ++steps;
+                absl::SleepFor(absl::Milliseconds(800));
+                return absl::OkStatus();
+              }).ok());
+  EXPECT_GE(steps, 2);
+  EXPECT_LE(steps, 3) << "a fourth one would end after 3.2 s";
+  EXPECT_EQ(sink.All<rp::FoldSaved>().back().stopped_by, StopCause::kTime);
+  EXPECT_TRUE(sink.All<rp::FoldSaved>().back().last);
+  EXPECT_GE(SystemClock().MonotonicNow() - before, absl::Milliseconds(1600));
+}
+
 TEST_F(TrainerTest, AStopThatHasAlreadyPassedPredictsFromTheCheckpoint) {
   RecordingSink first, second;
   ASSERT_TRUE(RunALittle(Task(1), first).ok());
