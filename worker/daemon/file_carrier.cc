@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "common/base/durable_file.h"
@@ -371,33 +370,45 @@ absl::Status FileCarrier::FetchInState(const std::string& job, const std::string
 // ---- to traind --------------------------------------------------------------
 
 void FileCarrier::SendProgramPack(const SendRequest& request) {
-  struct stat info = {};
-  if (stat(InState(request.program_pack).c_str(), &info) != 0) return;
-  auto stop = std::make_shared<TransferStop>();
-  const auto began = std::chrono::steady_clock::now();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    PackSend& own = pack_sends_[request.attempt];
-    own.request = request;
-    const auto busy = std::count_if(pack_sends_.begin(), pack_sends_.end(),
-                                    [](const auto& send) { return send.second.stop != nullptr; });
-    if (own.stop != nullptr || began < own.not_before || busy >= kMostPacks) return;
-    if (HasSent(request.attempt, request.program_pack, info)) return;
-    own.stop = stop;
+    pack_sends_[request.attempt].request = request;
   }
-  const auto send = [this, request, began](TransferStop& stop_now) {
-    SendPackNow(request, stop_now);
-    const auto now = std::chrono::steady_clock::now();
+  StartPackSends();
+}
+
+void FileCarrier::StartPackSends() {
+  std::vector<std::pair<SendRequest, std::shared_ptr<TransferStop>>> starts;
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto own = pack_sends_.find(request.attempt);
-    if (own == pack_sends_.end()) return;
-    own->second.stop = nullptr;
-    own->second.not_before = now + kPackPause * (now - began);
-  };
-  Add(send, std::move(stop));
+    auto busy = std::count_if(pack_sends_.begin(), pack_sends_.end(),
+                              [](const auto& send) { return send.second.stop != nullptr; });
+    const auto now = std::chrono::steady_clock::now();
+    for (auto it = pack_sends_.begin(); it != pack_sends_.end();) {
+      PackSend& send = (it++)->second;
+      if (send.stop != nullptr || (now < send.not_before && !send.last)) continue;
+      const SendRequest request = send.request;
+      struct stat info = {};
+      const bool news = stat(InState(request.program_pack).c_str(), &info) == 0 &&
+                        !HasSent(request.attempt, request.program_pack, info);
+      if (!news && send.last) {
+        sent_.erase(request.attempt);
+        pack_sends_.erase(request.attempt);
+      } else if (news && busy < kMostPacks) {
+        ++busy;
+        send.stop = std::make_shared<TransferStop>();
+        starts.emplace_back(request, send.stop);
+      }
+    }
+  }
+  for (auto& [request, stop] : starts) {
+    Add([this, request = request](TransferStop& stop_now) { SendPackNow(request, stop_now); },
+        std::move(stop));
+  }
 }
 
 void FileCarrier::SendPackNow(const SendRequest& request, TransferStop& stop) {
+  const auto began = std::chrono::steady_clock::now();
   Result unused;
   const absl::Status status =
       Insist([&] { return SendOne(request, request.program_pack, stop, unused); }, stop);
@@ -405,6 +416,19 @@ void FileCarrier::SendPackNow(const SendRequest& request, TransferStop& stop) {
   if (!status.ok() && !absl::IsFailedPrecondition(status) && !stop.stopped()) {
     TRAIND_LOG(WARNING) << "checkpoints of attempt " << request.attempt << ": " << status;
   }
+  {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    PackSend& own = pack_sends_[request.attempt];
+    own.stop = nullptr;
+    own.not_before = now + kPackPause * (now - began);
+    // One that was broken off for the last files is taken up again.
+    if (own.last && !status.ok() && !stop.stopped()) {
+      sent_.erase(request.attempt);
+      pack_sends_.erase(request.attempt);
+    }
+  }
+  StartPackSends();
 }
 
 // REQUIRES: mutex_ is held.
@@ -547,21 +571,19 @@ absl::Status FileCarrier::SendOne(const SendRequest& request, const std::string&
 }
 
 void FileCarrier::Finish(int64_t attempt, std::set<std::string> busy) {
-  Add([this, attempt, busy = std::move(busy)](TransferStop& stop) {
-    std::optional<SendRequest> pack;
+  Add([this, attempt, busy = std::move(busy)](TransferStop&) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      const auto own = pack_sends_.find(attempt);
-      if (own != pack_sends_.end()) pack = own->second.request;
-    }
-    if (pack) SendPackNow(*pack, stop);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      sent_.erase(attempt);
       published_.erase(attempt);
-      pack_sends_.erase(attempt);
       packed_.erase(attempt);
+      const auto pack = pack_sends_.find(attempt);
+      if (pack == pack_sends_.end()) {
+        sent_.erase(attempt);
+      } else {
+        pack->second.last = true;
+      }
     }
+    StartPackSends();
     TrimOwnFolder(state_dir_, max_bytes_, busy);
   });
 }

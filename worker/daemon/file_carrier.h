@@ -121,6 +121,8 @@ class FileCarrier {
   absl::StatusOr<int> PackPrediction(const SendRequest& request);
   // Packs what a program has left here as its answer, if that has changed.
   absl::Status PackResults(const SendRequest& request);
+  // Starts those that are new and may go now.
+  void StartPackSends();
   void SendPackNow(const SendRequest& request, TransferStop& stop);
   bool HasSent(int64_t attempt, const std::string& path, const struct stat& info) const;
   absl::Status SendNow(const SendRequest& request, TransferStop& stop, Result& result);
@@ -149,6 +151,7 @@ class FileCarrier {
   struct PackSend {
     SendRequest request;
     std::shared_ptr<TransferStop> stop;  // null: none is under way
+    bool last = false;                   // the Attempt is over
     std::chrono::steady_clock::time_point not_before;
   };
   std::map<int64_t, PackSend> pack_sends_;
