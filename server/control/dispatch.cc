@@ -174,7 +174,7 @@ bool ControlCore::Impl::MaySpan(const JobEntry& entry) {
 // A gang as it was asked for; but where no Workers can hold it, also not with those that are gone
 // for less than a lease, the largest that there is: at once if the Job has trained (and Workers had
 // a lease to come after a start of traind), else when the time for its first fold is over (B3).
-// Without a deadline it waits for as many as were asked for.
+// Without a deadline it waits for as many as were asked for, unless traind is standalone.
 GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
   GangShape shape = entry.shape;
   if (shape.slots <= 1) return shape;
@@ -188,7 +188,9 @@ GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
   return shape;
 }
 
+// To a standalone traind no further Workers come.
 absl::Time ControlCore::Impl::WholeGangUntil(const JobEntry& entry) const {
+  if (options_.standalone) return absl::InfinitePast();
   return WindowOf(entry).At(entry.view().spec.shares.first_fold);
 }
 

@@ -59,6 +59,7 @@ void Checker::Read(const json& r) {
   };
   if (kind == "seed") {
     faults_ = r["faults"];
+    standalone_ = r["standalone"];
     preempted_by_ = r["preempted_by"];
     preempt_pause_ = r["preempt_pause"];
     preempt_least_run_ = r["preempt_least_run"];

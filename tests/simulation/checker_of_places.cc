@@ -142,7 +142,8 @@ void Checker::CheckGangPlace(int64_t attempt, const json& r) {
 }
 
 // Without faults a gang is smaller than its Job asks for only where no Workers could ever hold it,
-// and when a fifth of the window, the time for a first fold, is over.
+// and when a fifth of the window, the time for a first fold, is over; a standalone traind waits for
+// none.
 void Checker::CheckGangSize(int64_t attempt, const Placement& placement) {
   const json& last = jobs_[placement.job].last;
   if (last.is_null()) return;  // told by another rule
@@ -151,7 +152,8 @@ void Checker::CheckGangSize(int64_t attempt, const Placement& placement) {
   if (slots >= last["wants"]) return;
   ++counts_["smaller_gangs"];
   const int64_t deadline = last["deadline"], accepted = last["accepted"];
-  const bool too_early = deadline < 0 || placement.core < accepted + (deadline - accepted) / 5;
+  const bool too_early =
+      !standalone_ && (deadline < 0 || placement.core < accepted + (deadline - accepted) / 5);
   if (!truth["too_large"] || too_early) {
     Violation("attempt ", attempt, " has ", slots, " of ", last["wants"].dump(), " slots");
   }
@@ -246,6 +248,7 @@ void Checker::NoteUnmet(const json& r, JobSeen& job) {
 void Checker::CheckUnmet(const std::string& id, const JobSeen& job) {
   const json& truth = truths_.at(job.last["request"]);
   if (faults_ || truth["interrupted"] || truth["reuses"] || job.unmet_since < 0) return;
+  if (truth["too_large"] && standalone_) return CheckSmallerGang(id, job);
   ++counts_["jobs_that_nobody_suits"];
   int64_t until = job.terminal_at < 0 ? end_ : job.terminal_at;
   if (truth["too_large"] && job.true_deadline >= 0) {  // later it may wait for fewer slots

@@ -220,6 +220,7 @@ class Checker {
   bool started_ = false;
   int64_t committed_at_ = 0;  // the last commit
   bool faults_ = false;
+  bool standalone_ = false;
   int64_t preempted_by_ = -1, preempt_pause_ = 0;  // -1: nobody makes room
   int64_t preempt_least_run_ = 0, preempt_grace_ = 0;
   int owner_slots_ = 0;  // that one owner may use; 0: there is no limit

@@ -156,6 +156,7 @@ void Scenario::MakeJobs() {
   record["faults"] = may_fail_;
   record["jobs"] = jobs;
   record["slots"] = SlotCounts(fleet_);
+  record["standalone"] = options_.standalone;
   const absl::Duration preempted_by =
       options_.preempt_after + options_.preempt_least_run + options_.preempt_grace;
   const bool preempts = preempted_by != absl::InfiniteDuration();

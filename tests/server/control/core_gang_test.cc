@@ -236,6 +236,21 @@ TEST(GangTest, WithADeadlineItWaitsUntilTheTimeForAFirstFoldIsOver) {
   }
 }
 
+TEST(GangTest, ToAStandaloneTraindNoOtherWorkersComeSoItWaitsForNone) {
+  CoreOptions options;
+  options.standalone = true;
+  CoreHarness h(options);
+  h.Attach("w", 3);
+  Job job = h.MakeJob("wide", 1);
+  job.spec.budget = absl::InfiniteDuration();
+  job.spec.slots = 4;
+  const std::string id = h.SubmitJob(job);
+  h.PrepareJob(id);
+  EXPECT_EQ(h.TaskOf(id, 1).state, TaskState::kRunning);
+  EXPECT_EQ(h.starts.back().world_size, 3);
+  EXPECT_EQ(h.Stored(id).decisions.back().from, "folds on 4 slots");
+}
+
 TEST(GangTest, AShortAbsenceOfAWorkerMakesNoGangSmaller) {
   TwoHosts t;
   const std::string lead = t.Lead(), other = t.Other();

@@ -172,12 +172,14 @@ TEST(OwnerSlotsTest, AGangThatNeverFitsIsRefused) {
 }
 
 // Its owner could wait for ever.
-TEST(OwnerSlotsTest, AGangThatNoWorkerCanHoldIsToldSoWhateverItsOwnerUses) {
+TEST(OwnerSlotsTest, AFoldThatNoWorkerCanHoldIsToldSoWhateverItsOwnerUses) {
   Lab lab(2, 1);
   lab.Prepared(Lab::Timeless(Of("ada", "a")));
-  const std::string gang = lab.Prepared(Lab::Timeless(Lab::Gang(Of("ada", "b"), 2)));
-  EXPECT_EQ(lab.Seen(gang).pending_reason, PendingReason::kNoMatchingWorker);
-  EXPECT_THAT(lab.Seen(gang).waits_for, HasSubstr("2 slots; 0 free"));
+  Job elsewhere = Lab::Timeless(Of("ada", "b"));
+  elsewhere.spec.constraints.labels = {"rack=z"};
+  const std::string id = lab.Prepared(elsewhere);
+  EXPECT_EQ(lab.Seen(id).pending_reason, PendingReason::kNoMatchingWorker);
+  EXPECT_THAT(lab.Seen(id).waits_for, HasSubstr("no Worker has label rack=z"));
 }
 
 TEST(OwnerSlotsTest, SmallFoldsOfItsOwnerDoNotPassAGangForEver) {
