@@ -132,7 +132,7 @@ def _():
         answered(house, house.wait(job["id"], 90))
 
 
-def program(house, files, **run):
+def program(house, files, budget="40s", **run):
     """A Job that runs a program of the user's, whose folder only traind sees."""
     folder = os.path.join(house.data, "program")
     for name, text in files.items():
@@ -145,7 +145,7 @@ def program(house, files, **run):
     results = os.path.join(house.data, "results")
     os.makedirs(results, exist_ok=True)
     return house.submit({"api": "v1", "name": "program",
-                         "run": {"folder": folder, "results": results, **run}, "budget": {"time": "40s"}}), results
+                         "run": {"folder": folder, "results": results, **run}, "budget": {"time": budget}}), results
 
 
 def text(path):
@@ -259,31 +259,31 @@ while [ "$n" -lt 100 ]; do
 done
 echo $n > answer.txt
 """
-    return program(house, {"run.sh": script}, command=["sh", "run.sh"], expect=["answer.txt"],
+    return program(house, {"run.sh": script}, command=["sh", "run.sh"], expect=["answer.txt"], budget="120s",
                    **({"checkpoints": [saves[1]]} if saves[1] else {}))
 
 
 for way in ("beside itself", "in TRAIND_CHECKPOINTS"):
     @case(f"A Worker with a program is lost, that saves {way}; on another Worker it goes on from its checkpoint",
-          limit_s=120)
+          limit_s=200)
     def _(way=way):
         with House(standalone=False) as house:
             house.start("--allow-programs")
             first = start_alone(house, "w1")
             job, results = going_on(house, way)
             pattern = f"jobs/{job['id']}/program/*.pack"
-            eventually("a checkpoint is at traind's", lambda: files(house.state, pattern), 20)
+            eventually("a checkpoint is at traind's", lambda: files(house.state, pattern), 40)
             house.kill_all("trainworker")
             os.rename(first, first + ".lost")
             start_alone(house, "w2")
-            ended = house.wait(job["id"], 60)
+            ended = house.wait(job["id"], 130)
             assert ended["state"] == "SUCCEEDED", ended
             assert text(os.path.join(results, "answer.txt")) == "100\n", files(results, "**")
             began = text(os.path.join(results, "began.txt")).split("\n")[-2]
             assert int(began.split()[2].rstrip(",")) >= 20 and began.endswith("try 1"), began
             logs = house.cli("logs", job["id"]).stdout
             assert "goes on with what attempt" in logs, logs
-            assert not files(house.state, pattern), "they go when the Job is over"
+            eventually("they go when the Job is over", lambda: not files(house.state, pattern), 10)
 
 
 @case("Over a slow link a Job keeps time for its results to travel, ends before its deadline, and tells what travelled",
