@@ -67,12 +67,12 @@ TEST(MessagesTest, TheKeysOnTheWireAreTheFieldNames) {
   };
   EXPECT_EQ(keys(Encode(ToProcess(Prepare{}))),
             "attempt data_roots job remaining_ms spec_json state_dir type ");
-  EXPECT_EQ(
-      keys(Encode(ToProcess(Train{}))),
-      "attempt batch checkpoint_every_ms device epochs fold job loader_threads precision rank "
-      "remaining_ms rendezvous resume row_share seed spec_json state_dir stop_ms table threads "
-      "trial type "
-      "world_size ");
+  EXPECT_EQ(keys(Encode(ToProcess(Train{}))),
+            "attempt batch checkpoint_every_ms device epochs files_travel fold job loader_threads "
+            "precision "
+            "rank remaining_ms rendezvous resume row_share seed spec_json state_dir stop_ms table "
+            "threads trial type "
+            "world_size ");
   EXPECT_EQ(keys(Encode(ToProcess(Replan{}))),
             "attempt epochs remaining_ms row_share stop_ms type ");
   EXPECT_EQ(keys(Encode(ToProcess(Stop{}))), "attempt predict reason type ");
