@@ -13,6 +13,11 @@
 namespace traind {
 namespace {
 
+bool HasTrained(const Job& job) {
+  return std::any_of(job.attempts.begin(), job.attempts.end(),
+                     [](const Attempt& attempt) { return attempt.kind == TaskKind::kTrain; });
+}
+
 // The fewest slots on which a fold of the Job has run; nullopt: none has.
 std::optional<int> LeastGang(const Job& job) {
   std::optional<int> least;
@@ -178,8 +183,8 @@ bool ControlCore::Impl::MaySpan(const JobEntry& entry) {
 GangShape ControlCore::Impl::ShapeNow(const JobEntry& entry) const {
   GangShape shape = entry.shape;
   if (shape.slots <= 1) return shape;
-  const bool may_shrink = LeastGang(entry.view()) ? shrink_from_ == absl::InfinitePast()
-                                                  : now_ >= WholeGangUntil(entry);
+  const bool may_shrink = HasTrained(entry.view()) ? shrink_from_ == absl::InfinitePast()
+                                                   : now_ >= WholeGangUntil(entry);
   if (!may_shrink) return shape;
   const bool may_span = MaySpan(entry);
   if (expected_.CountGangs(shape, may_span) > 0) return shape;
@@ -198,6 +203,7 @@ absl::Time ControlCore::Impl::WholeGangUntil(const JobEntry& entry) const {
 void ControlCore::Impl::NoteSmallerGang(JobEntry& entry, const Placement& placement) {
   size_t slots = 0;
   for (const GangPart& part : placement.parts) slots += part.slots.size();
+  if (static_cast<int>(slots) >= entry.shape.slots) return;
   const std::optional<int> least = LeastGang(entry.view());
   const int before = std::min(least.value_or(entry.shape.slots), entry.shape.slots);
   if (static_cast<int>(slots) >= before) return;

@@ -259,8 +259,9 @@ while [ "$n" -lt 100 ]; do
 done
 echo $n > answer.txt
 """
-    return program(house, {"run.sh": script}, command=["sh", "run.sh"], expect=["answer.txt"], budget="120s",
-                   **({"checkpoints": [saves[1]]} if saves[1] else {}))
+    # A set-up is made anew on each Worker; what comes from another one is put into its place behind it.
+    more = {"checkpoints": [saves[1]], "setup": ["mkdir", "made"]} if saves[1] else {}
+    return program(house, {"run.sh": script}, command=["sh", "run.sh"], expect=["answer.txt"], budget="120s", **more)
 
 
 for way in ("beside itself", "in TRAIND_CHECKPOINTS"):

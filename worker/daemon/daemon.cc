@@ -431,7 +431,8 @@ void Daemon::ReportFact(ReportAction fact, absl::Duration now) {
   if (!own_folder_) return TellFacts({std::move(fact)}, now);
   const int64_t attempt = fact.attempt;
   if (std::holds_alternative<Ended>(fact.fact)) carrier_->StopBringing(attempt);
-  // A program's checkpoints are no fact; it makes them while it goes on.
+  // No fact tells of a program's checkpoints, so they are looked for as often as it tells how far
+  // it is.
   const SendRequest* const files = waiting_.RequestOf(attempt);
   if (std::holds_alternative<facts::Progress>(fact.fact) && files != nullptr &&
       !files->program_pack.empty()) {

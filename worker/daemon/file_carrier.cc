@@ -422,7 +422,7 @@ void FileCarrier::SendPackNow(const SendRequest& request, TransferStop& stop) {
     PackSend& own = pack_sends_[request.attempt];
     own.stop = nullptr;
     own.not_before = now + kPackPause * (now - began);
-    // One that was broken off for the last files is taken up again.
+    // A last one that failed is given up; one that was broken off is taken up again.
     if (own.last && !status.ok() && !stop.stopped()) {
       sent_.erase(request.attempt);
       pack_sends_.erase(request.attempt);

@@ -5,7 +5,6 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,9 +37,6 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kProgressEvery = absl::Milliseconds(250);
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
-constexpr absl::Duration kSlowCopy = absl::Seconds(1);  // of the folder: worth a line in the log
-constexpr absl::Duration kLockPatience = absl::Seconds(5);
-constexpr absl::Duration kFoldersPatience = absl::Seconds(30);
 // Of a fold's folder: there once the program of `setup` has done its work.
 constexpr char kSetUp[] = "set-up";
 constexpr int kPercent = 100;
@@ -99,28 +95,24 @@ absl::Status ProgramTrainer::Start() {
   checkpoints_.emplace(fold_dir_, spec_.checkpoints);
   travelling_.emplace(train_.state_dir, train_.job,
                       ProgramPack{train_.fold, train_.trial, train_.attempt});
-  if (train_.rank == 0) {
-    RETURN_IF_ERROR(LockFold());
-    RETURN_IF_ERROR(StorageError(MakeFolders()));
-  } else {
-    RETURN_IF_ERROR(AwaitFolders());
-  }
-  // Of an Attempt whose keeper was killed, too.
+  if (train_.rank == 0) RETURN_IF_ERROR(LockFold());
+  // Of an Attempt whose keeper was killed, too; before the folders may be made anew.
   const int stale = KillByVariable(ProcessVariable());
   if (stale > 0) Log("warning", absl::StrCat("ended ", stale, " processes of an earlier start"));
+  RETURN_IF_ERROR(train_.rank == 0 ? StorageError(MakeFolders()) : AwaitFolders());
   began_ = progress_at_ = epoch_at_ = clock_.MonotonicNow();
   RETURN_IF_ERROR(Begin());
   SendStarted();
   return absl::OkStatus();
 }
 
-absl::Status ProgramTrainer::Begin() {
+bool ProgramTrainer::NeedsSetup() const {
   std::error_code ignored;
-  setting_up_ = !spec_.setup.empty() && !fs::exists(InFold(kSetUp), ignored);
-  // Behind its set-up, whose files are no results.
-  if (!setting_up_ && train_.rank == 0) {
-    RETURN_IF_ERROR(StorageError(travelling_->PutBack(*checkpoints_)));
-  }
+  return !spec_.setup.empty() && !fs::exists(InFold(kSetUp), ignored);
+}
+
+absl::Status ProgramTrainer::Begin() {
+  setting_up_ = NeedsSetup();
   return Launch(setting_up_ ? spec_.setup : spec_.command);
 }
 
@@ -166,63 +158,6 @@ absl::Status ProgramTrainer::ReadSpec() {
   ASSIGN_OR_RETURN(rows_, RowAnswers::Open(train_, *spec, user_));
   AnswerOwner owner = {train_.state_dir, train_.job, train_.attempt, train_.fold, rows_->outputs()};
   saver_ = std::make_unique<AnswerSaver>(std::move(owner), writer_, sink_, clock_);
-  return absl::OkStatus();
-}
-
-// Two Attempts never work in one folder: the earlier one is about to die.
-absl::Status ProgramTrainer::LockFold() {
-  lock_ = open(InFold(kFoldLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_ < 0) return StorageError(ErrnoStatus(errno, InFold(kFoldLock)));
-  const absl::Duration until = clock_.MonotonicNow() + kLockPatience;
-  while (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    if (clock_.MonotonicNow() >= until) {
-      return absl::UnavailableError("an earlier start of this fold still runs");
-    }
-    usleep(20'000);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ProgramTrainer::MakeFolders() {
-  std::vector<std::string> written = spec_.expect;
-  written.insert(written.end(), spec_.checkpoints.begin(), spec_.checkpoints.end());
-  const absl::Duration began = clock_.MonotonicNow();
-  const absl::StatusOr<int64_t> taken = travelling_->Take();
-  if (!taken.ok()) {
-    Log("warning", absl::StrCat("what an earlier start has left on another Worker cannot be used: ",
-                                taken.status().message()));
-  } else if (*taken > 0) {
-    Log("info", absl::StrCat("fold ", train_.fold, " goes on with what attempt ", *taken,
-                             " left on another Worker"));
-  }
-  ASSIGN_OR_RETURN(marks_, MakeWorkFolder(spec_.folder, fold_dir_, train_.state_dir, written));
-  if (const absl::Duration took = clock_.MonotonicNow() - began; took > kSlowCopy) {
-    Log("warning", absl::StrCat("copying ", marks_.size(), " files of ", spec_.folder, " took ",
-                                absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(100))),
-                                "; .traindignore may name what the program does not need"));
-  }
-  for (const char* name : {"checkpoints", "out"}) RETURN_IF_ERROR(MakeDirs(InFold(name)));
-  if (rows_ != nullptr) {
-    RETURN_IF_ERROR(MakeDirs(InFold(kDataFolder)));
-    RETURN_IF_ERROR(rows_->WriteFiles(InFold(kDataFolder)));
-  }
-  unlink(InFold("stop").c_str());
-  if (const auto known = ReadFile(InFold("tries")); known.ok()) {
-    if (!absl::SimpleAtoi(*known, &try_)) try_ = 0;
-  }
-  RETURN_IF_ERROR(WriteFileDurably(InFold("tries"), absl::StrCat(try_ + 1)));
-  return travelling_->NoteAttempt();
-}
-
-// The first rank makes them.
-absl::Status ProgramTrainer::AwaitFolders() const {
-  const absl::Duration until = clock_.MonotonicNow() + kFoldersPatience;
-  while (travelling_->LastAttempt() != train_.attempt) {
-    if (clock_.MonotonicNow() >= until) {
-      return absl::UnavailableError("the first rank made no folder to work in");
-    }
-    usleep(20'000);
-  }
   return absl::OkStatus();
 }
 

@@ -65,6 +65,7 @@ class ProgramTrainer final : public FoldTrainer {
   absl::Status AwaitFolders() const;
   std::string ProcessVariable() const;
   absl::Status ReadSpec();
+  bool NeedsSetup() const;
   absl::Status Begin();
   absl::Status AfterSetup();
   PlaceholderValues Values() const;

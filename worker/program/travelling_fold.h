@@ -14,7 +14,7 @@
 
 namespace traind {
 
-// REQUIRES: the fold's folder is locked. Threads: confined to one.
+// REQUIRES: the fold's folder is locked, but for LastAttempt(). Threads: confined to one.
 class TravellingFold {
  public:
   // own: the fold, its trial and the Attempt that is to work in it. state_dir: absolute.
@@ -30,7 +30,7 @@ class TravellingFold {
   // Puts what Take() has brought where the program looks for it. Without Take() it does nothing.
   absl::Status PutBack(const KeptCheckpoints& checkpoints) const;
 
-  // From now on the folder is that of this Attempt.
+  // Writes down that this Attempt works in the folder, so that older packs are not taken.
   absl::Status NoteAttempt() const;
   // The last one that was noted; 0: none (LastProgramAttempt).
   int64_t LastAttempt() const;
