@@ -225,6 +225,7 @@ TEST(GangTest, WithADeadlineItWaitsUntilTheTimeForAFirstFoldIsOver) {
     ASSERT_EQ(h.starts.size(), 1u);
     EXPECT_EQ(h.starts[0].world_size, 3);
     const Job stored = h.Stored(id);
+    EXPECT_EQ(stored.attempts.back().started_at, stored.accepted_at + absl::Seconds(4));
     ASSERT_EQ(stored.decisions.size(), 1u);
     EXPECT_EQ(stored.decisions[0].rule, DecisionRule::kB3);
     EXPECT_EQ(stored.decisions[0].from, "folds on 4 slots");
