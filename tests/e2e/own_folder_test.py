@@ -287,6 +287,30 @@ for way in ("beside itself", "in TRAIND_CHECKPOINTS"):
             eventually("they go when the Job is over", lambda: not files(house.state, pattern), 10)
 
 
+@case("What a program saves when its Job is paused comes to the Worker on which it is resumed", limit_s=200)
+def _():
+    with House(standalone=False) as house:
+        house.start("--allow-programs")
+        first = start_alone(house, "w1")
+        script = """cd "$TRAIND_CHECKPOINTS"
+[ -f saved ] && cp saved "$TRAIND_OUT/answer.txt" && exit 0
+while [ ! -f "$TRAIND_STOP_FILE" ]; do sleep 0.1; done
+echo "by try $TRAIND_TRY" > saved
+"""
+        job, results = program(house, {"run.sh": script}, command=["sh", "run.sh"], expect=["answer.txt"], budget="120s")
+        house.until(job["id"], "it runs", lambda j: j["state"] == "RUNNING", 30)
+        assert house.cli("pause", job["id"]).returncode == 0
+        pattern = f"jobs/{job['id']}/program/*.pack"
+        eventually("what it saved is at traind's", lambda: files(house.state, pattern), 40)
+        house.kill_all("trainworker")
+        os.rename(first, first + ".lost")
+        start_alone(house, "w2")
+        assert house.cli("resume", job["id"]).returncode == 0
+        ended = house.wait(job["id"], 100)
+        assert ended["state"] == "SUCCEEDED", ended
+        assert text(os.path.join(results, "answer.txt")) == "by try 0\n", files(results, "**")
+
+
 @case("Over a slow link a Job keeps time for its results to travel, ends before its deadline, and tells what travelled",
       limit_s=150)
 def _():

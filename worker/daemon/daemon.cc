@@ -431,13 +431,12 @@ void Daemon::ReportFact(ReportAction fact, absl::Duration now) {
   if (!own_folder_) return TellFacts({std::move(fact)}, now);
   const int64_t attempt = fact.attempt;
   if (std::holds_alternative<Ended>(fact.fact)) carrier_->StopBringing(attempt);
-  // No fact tells of a program's checkpoints, so they are looked for as often as it tells how far
-  // it is.
+  // No fact tells of a program's checkpoints: they are looked for as often as it tells how far it
+  // is, and at its end.
   const SendRequest* const files = waiting_.RequestOf(attempt);
-  if (std::holds_alternative<facts::Progress>(fact.fact) && files != nullptr &&
-      !files->program_pack.empty()) {
-    carrier_->SendProgramPack(*files);
-  }
+  const bool look = std::holds_alternative<facts::Progress>(fact.fact) ||
+                    std::holds_alternative<Ended>(fact.fact);
+  if (look && files != nullptr && !files->program_pack.empty()) carrier_->SendProgramPack(*files);
   TellFacts(waiting_.Add(std::move(fact)), now);
   if (const auto next = waiting_.NextSend(attempt, now)) carrier_->Send(*next);
 }
