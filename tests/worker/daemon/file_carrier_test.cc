@@ -427,6 +427,7 @@ TEST_F(CarrierTest, AProgramsCheckpointsKeepThreadsFreeAndLetTheLastFilesGoFirst
   remote_->packs_hang_ = false;
   for (const int64_t attempt : {1, 2, 3, 4}) {
     carrier_->Send(request(attempt));  // has nothing to send but breaks off what hangs
+    EXPECT_TRUE(Await().status.ok());
     carrier_->Finish(attempt, {"j"});
   }
   await(remote_->sends_, 5);
