@@ -69,11 +69,12 @@ std::vector<float> ScaledTargets(const Table& table, size_t target, absl::Span<c
 
 class LinearFloorFit {
  public:
-  LinearFloorFit(const Table& table, const FloorFolds& folds, const LinearFloorOptions& options,
-                 const Clock& clock)
+  LinearFloorFit(const Table& table, const FloorFolds& folds, Metric metric,
+                 const LinearFloorOptions& options, const Clock& clock)
       : table_(table),
         layout_(table.schema().features),
         folds_(folds),
+        quantile_(WantedQuantile(metric)),
         options_(options),
         clock_(clock),
         begin_(clock.MonotonicNow()),
@@ -104,6 +105,8 @@ class LinearFloorFit {
                        const std::vector<std::vector<float>>& targets,
                        absl::Span<const size_t> mine);
   double LossOf(const FloorFold& fold, absl::Span<const size_t> rows) const;
+  void ShiftToQuantile(FloorFold& fold, const DesignRows& rows,
+                       absl::Span<const size_t> sample) const;
   bool PredictRows(const FloorFold& fold, const FloorRows& from, absl::Span<const size_t> rows,
                    std::vector<float>& out) const;
   absl::Duration Spent() const { return clock_.MonotonicNow() - begin_; }
@@ -112,6 +115,7 @@ class LinearFloorFit {
   const Table& table_;
   const FloorLayout layout_;
   const FloorFolds& folds_;
+  const std::optional<double> quantile_;
   const LinearFloorOptions& options_;
   const Clock& clock_;
   const absl::Duration begin_;
@@ -255,6 +259,23 @@ void LinearFloorFit::ChooseWordScale(FloorFold& fold, absl::Span<const size_t> s
   }
 }
 
+// Least squares give the mean of a row's target. The quantile of what is left of the rows that the
+// models were fitted on, added to it, gives the quantile of targets that scatter alike everywhere.
+void LinearFloorFit::ShiftToQuantile(FloorFold& fold, const DesignRows& rows,
+                                     absl::Span<const size_t> sample) const {
+  if (!quantile_ || classes_) return;
+  std::vector<float> predicted(sample.size() * columns_);
+  fold.Predict(rows, columns_, absl::MakeSpan(predicted));
+  for (size_t k = 0; k < columns_; ++k) {
+    const auto values = table_.TargetValue(Split::kTrain, k);
+    std::vector<float> left;
+    for (size_t i = 0; i < sample.size(); ++i) {
+      left.push_back(values[sample[i]] - predicted[i * columns_ + k]);
+    }
+    fold.scales[k].mean += QuantileOf(std::move(left), *quantile_);
+  }
+}
+
 bool LinearFloorFit::PredictRows(const FloorFold& fold, const FloorRows& from,
                                  absl::Span<const size_t> rows, std::vector<float>& out) const {
   out.resize(rows.size() * columns_);
@@ -291,6 +312,7 @@ bool LinearFloorFit::FitFold(int fold, Floor& floor) {
   DesignRows rows;
   fitted.encoder.Encode(layout_, train_, sample, rows);
   fitted.models = FitModels(fitted, rows, targets);
+  ShiftToQuantile(fitted, rows, sample);
 
   std::vector<float> predicted;
   if (!PredictRows(fitted, train_, mine, predicted)) return false;
@@ -310,7 +332,7 @@ bool LinearFloorFit::FitFold(int fold, Floor& floor) {
 std::optional<LinearFloorResult> LinearFloor(const Table& table, const FloorFolds& folds,
                                              Metric metric, const LinearFloorOptions& options,
                                              const Clock& clock) {
-  LinearFloorFit fit(table, folds, options, clock);
+  LinearFloorFit fit(table, folds, metric, options, clock);
   if (fit.TooLarge()) return std::nullopt;
   // Rows without a fold keep the values of the prior floor.
   Floor floor = PriorFloor(table, folds, metric);

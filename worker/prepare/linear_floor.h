@@ -35,7 +35,8 @@ struct LinearFloorResult {
 // standardised by those rows; a missing number becomes their mean, with a 0/1 indicator. Each
 // category is a 0/1 indicator (more than 256 categories share 256 buckets). Texts are words and
 // pairs of adjacent words (TF-IDF); of many long texts only both ends of each are read. How much
-// words count beside other columns is chosen on the rows of one fold. Out-of-fold values come from
+// words count beside other columns is chosen on the rows of one fold. Where the metric asks for a
+// quantile (WantedQuantile), values are moved to it. Out-of-fold values come from
 // the fold's own model, values of test rows are the mean over all models.
 // Returns nothing if time does not suffice, or the model would be too large.
 std::optional<LinearFloorResult> LinearFloor(const Table& table, const FloorFolds& folds,

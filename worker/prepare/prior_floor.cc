@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace traind {
 namespace {
@@ -37,15 +38,14 @@ std::vector<float> QuantilesOf(const Table& table, absl::Span<const int32_t> row
     std::vector<float> known;
     known.reserve(rows.size());
     for (const int32_t row : rows) known.push_back(values[static_cast<size_t>(row)]);
-    const auto place = static_cast<std::ptrdiff_t>(level * static_cast<double>(known.size()));
-    if (!known.empty()) std::nth_element(known.begin(), known.begin() + place, known.end());
-    quantiles.push_back(known.empty() ? 0 : known[static_cast<size_t>(place)]);
+    quantiles.push_back(QuantileOf(std::move(known), level));
   }
   return quantiles;
 }
 
 std::vector<float> PriorOf(const Table& table, absl::Span<const int32_t> rows, Metric metric) {
-  return HasLevel(metric) ? QuantilesOf(table, rows, metric.kind().level) : MeanOf(table, rows);
+  const std::optional<double> level = WantedQuantile(metric);
+  return level ? QuantilesOf(table, rows, *level) : MeanOf(table, rows);
 }
 
 void AppendRow(const std::vector<float>& row, std::vector<float>& values) {
@@ -53,6 +53,19 @@ void AppendRow(const std::vector<float>& row, std::vector<float>& values) {
 }
 
 }  // namespace
+
+std::optional<double> WantedQuantile(Metric metric) {
+  if (HasLevel(metric)) return metric.kind().level;
+  if (MetricName(metric) == "mae") return 0.5;
+  return std::nullopt;
+}
+
+float QuantileOf(std::vector<float> values, double level) {
+  if (values.empty()) return 0;
+  const auto place = static_cast<std::ptrdiff_t>(level * static_cast<double>(values.size()));
+  std::nth_element(values.begin(), values.begin() + place, values.end());
+  return values[static_cast<size_t>(place)];
+}
 
 size_t PredictionColumns(const Table& table) {
   const TableSchema& schema = table.schema();
@@ -96,7 +109,7 @@ Floor PriorFloor(const Table& table, const FloorFolds& folds, Metric metric) {
 
   Floor floor;
   floor.model = schema.target_kind == TargetKind::kClasses ? "prior"
-                : HasLevel(metric)                         ? "quantile"
+                : WantedQuantile(metric)                   ? "quantile"
                                                            : "mean";
   floor.oof.shape = {schema.train_rows, static_cast<int64_t>(columns)};
   floor.oof.values.reserve(folds.fold_of.size() * columns);

@@ -4,6 +4,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/data/table/folds.h"
@@ -19,7 +20,14 @@ struct FloorFolds {
   SplitSpec split;
 };
 
-// Predicts class frequencies, or the targets' means; where the metric is one of quantiles, that
+// The level of the quantile of a target that the metric asks for, which is the median for mae;
+// nothing: it asks for the mean, or for classes.
+std::optional<double> WantedQuantile(Metric metric);
+
+// The quantile of some values at a level within (0, 1); 0 if there are none.
+float QuantileOf(std::vector<float> values, double level);
+
+// Predicts class frequencies, or the targets' means; where the metric asks for a quantile, that
 // quantile of each target. A row's out-of-fold value comes only from
 // the rows that its fold trains on; that of the test rows, and of rows without
 // a fold, from all rows.

@@ -137,6 +137,32 @@ TEST(PriorFloorTest, WhereQuantilesAreWantedItIsThatOfTheOtherFolds) {
   EXPECT_THAT(PriorOfAllRows(*table, FoldsOf(fold_of, 2), metric), ElementsAre(108));
 }
 
+TEST(PriorFloorTest, TheMeanAbsoluteErrorWantsTheMedian) {
+  const auto table = MakeTable("a,y\n0,1\n1,2\n2,90\n3,3\n4,80\n", "a\n7\n", TargetKind::kValue);
+  const Floor floor = PriorFloor(*table, FoldsOf({0, 0, 1, 1, 1}, 2), *MetricByName("mae"));
+  EXPECT_THAT(floor.oof.values, ElementsAre(80, 80, 2, 2, 2));
+  EXPECT_THAT(floor.test.values, ElementsAre(3));
+}
+
+// Targets of 2 a + noise, where nine of ten rows have noise 0 and one has 30.
+TEST(LinearFloorTest, WhereAQuantileIsWantedValuesAreMovedToIt) {
+  std::string train = "a,y\n";
+  for (int i = 0; i < kRows; ++i) {
+    const int a = i * 7 % 100;
+    absl::StrAppend(&train, a, ",", 2 * a + (i % 10 == 3 ? 30 : 0), "\n");
+  }
+  const auto table = MakeTable(train, "a\n50\n", TargetKind::kValue);
+  const auto test_value = [&](const char* metric) {
+    const Floor floor = Linear(*table, *MetricByName(metric));
+    EXPECT_EQ(floor.model, "ridge");
+    return floor.test.values[0];
+  };
+  EXPECT_NEAR(test_value("rmse"), 103, 0.5);
+  EXPECT_NEAR(test_value("mae"), 100, 0.5);
+  EXPECT_NEAR(test_value("pinball_q0.5"), 100, 0.5);
+  EXPECT_NEAR(test_value("pinball_q0.95"), 130, 1);
+}
+
 TEST(LinearFloorTest, LearnsWhatIsLinear) {
   const auto classes = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
   const Floor logistic = Linear(*classes, *MetricByName("accuracy"));
