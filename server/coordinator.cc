@@ -111,8 +111,10 @@ absl::Status Coordinator::Load(const Config& config) {
   }
   // Specs may also name files that clients have sent.
   std::vector<std::string> roots = config.data_roots;
-  roots.push_back(absl::StrCat(config.files_dir(), "/", kUploadsDir));
-  intake_ = std::make_unique<Intake>(roots, config.scripts, config.programs, config.program_owners);
+  const std::string uploads = absl::StrCat(config.files_dir(), "/", kUploadsDir);
+  roots.push_back(uploads);
+  intake_ = std::make_unique<Intake>(roots, config.scripts, config.programs, config.program_owners,
+                                     uploads);
   WorkerGatewayOptions gateway;
   gateway.lease = options.core.lease;
   gateway.coordinator_id = UniqueId();

@@ -42,6 +42,9 @@
 //         stop                      TRAIND_STOP_FILE, there while the program is to stop
 //       program/fold-<k>-<attempt>.pack   what the fold resumes from on another Worker
 //                                 (common/transfer/program_pack.h)
+//       results/                  what the program of an uploaded folder has left (RunSpec); of
+//       several
+//                                 folds in fold-<k>/
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
 //                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock
@@ -113,6 +116,13 @@ inline std::string ProgramDir(const std::string& job, int fold, int trial = 0) {
   const std::string of_trial = trial == 0 ? "" : "/trial-" + std::to_string(trial);
   return ProgramsDir(job) + of_trial + "/fold-" + std::to_string(fold);
 }
+// The folder to which the files of a Job's program go. named: run.results of its spec, which is
+// empty where the Job keeps them itself, because its program's folder was uploaded.
+inline constexpr char kResultsFolder[] = "results";
+inline std::string ProgramResultsDir(const std::string& state_dir, const std::string& job,
+                                     const std::string& named) {
+  return named.empty() ? state_dir + "/" + JobDir(job) + "/" + kResultsFolder : named;
+}
 inline std::string RankLogPath(const std::string& job, int64_t attempt, int rank) {
   return AttemptDir(job, attempt) + "/rank" + std::to_string(rank) + ".log";
 }
@@ -127,7 +137,7 @@ inline constexpr char kEndHookFile[] = "on-end";
 inline std::string PublishLock(const std::string& job) { return JobDir(job) + "/publish.lock"; }
 inline constexpr char kOofFile[] = "oof.npy";
 inline constexpr char kTestFile[] = "test.npy";
-inline constexpr char kModelFile[] = "model.json";  // in an Attempt's folder
+inline constexpr char kModelFile[] = "model.json";      // in an Attempt's folder
 inline constexpr char kResultsFile[] = "results.json";  // in an Attempt's folder, of a program
 inline constexpr char kPredictionsFile[] = "predictions.csv";
 inline constexpr char kPredictionsNpy[] = "predictions.npy";

@@ -151,6 +151,22 @@ absl::Status WriteEntries(const std::vector<Entry>& entries, const std::string& 
 
 }  // namespace
 
+absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error, gone;
+  std::vector<std::string> files;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (absl::StrContains(it->path().filename().string(), kTemporaryMark)) continue;
+    if (!it->is_symlink(gone) && it->is_regular_file(gone)) {
+      files.push_back(it->path().lexically_relative(folder).string());
+    }
+  }
+  if (error) return absl::AbortedError(absl::StrCat(folder, ": ", error.message()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 absl::StatusOr<std::unique_ptr<FolderPack>> FolderPack::Open(const std::string& root,
                                                              const std::vector<std::string>& files,
                                                              std::vector<std::string> names) {

@@ -27,7 +27,10 @@ inline constexpr char kPackName[] = "folder.pack";
 inline constexpr char kPredictionPack[] = "prediction.pack";
 // That of the files that a program has left as its answer.
 inline constexpr char kResultsPack[] = "results.pack";
-inline constexpr char kResultsFolder[] = "results";  // where they were left
+
+// Returns the regular files of a folder and of those in it, relative to it, sorted. Links and
+// temporary files are left out. Aborted: the folder has changed meanwhile.
+absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder);
 
 // Reads the pack of a folder. Nothing is copied: the files are read when their bytes are asked for.
 // Threads: confined to one.

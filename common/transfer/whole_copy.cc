@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -19,7 +20,8 @@ absl::Status CopyWhole(const std::string& from, const std::string& to) {
   std::error_code error;
   fs::create_directories(fs::path(to).parent_path(), error);
   if (error) return ErrnoStatus(error.value(), fs::path(to).parent_path().string());
-  const std::string beside = absl::StrCat(to, ".traind-", getpid());
+  static std::atomic<int> count{0};
+  const std::string beside = absl::StrCat(to, kTemporaryMark, getpid(), "-", count++);
   fs::copy_file(from, beside, fs::copy_options::overwrite_existing, error);
   const int written = error ? -1 : open(beside.c_str(), O_RDONLY | O_CLOEXEC);
   const bool synced = written >= 0 && fsync(written) == 0;

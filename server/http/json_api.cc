@@ -449,6 +449,11 @@ class JsonApi::Impl {
     ask.set_name(match.fields[1].second);
     auto reader = calls_->OpenArtifact(ask);
     if (!reader.ok()) return CallErrorResponse(reader.status(), {});
+    if (reader->is_pack()) {
+      return CallErrorResponse(absl::InvalidArgumentError(absl::StrCat(
+                                   "name: ", ask.name(), " comes over gRPC alone: trainctl fetch")),
+                               {});
+    }
     HttpResponse response;
     response.content_type = absl::EndsWith(ask.name(), ".csv")    ? "text/csv; charset=utf-8"
                             : absl::EndsWith(ask.name(), ".json") ? "application/json"

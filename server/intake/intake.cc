@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/base/data_roots.h"
 #include "common/base/durable_file.h"
 #include "common/base/duration.h"
 #include "common/base/status_macros.h"
@@ -49,11 +50,14 @@ absl::Duration FloorTime(int64_t bytes) {
   return kFloorStart + absl::Seconds(static_cast<double>(bytes) / kReadBytesPerSecond);
 }
 
-// Returns the real path of a folder. Errors: InvalidArgument.
+// Returns the real path of a folder. Errors: InvalidArgument, which says whether it cannot be read.
 absl::StatusOr<std::string> FolderAt(const std::string& path) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
-  if (error) return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
+  if (error) {
+    return WithRefusedFiles(absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message())),
+                            {{"", FileProblem::kUnreadable}});
+  }
   if (!std::filesystem::is_directory(real, error)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is no folder"));
   }
@@ -100,7 +104,7 @@ void CheckCommandFiles(v1::CommandSpec& command, const DataFile& train, const Da
   if (folder.ok()) {
     command.set_code(*folder);
   } else {
-    mistakes.Add("model.command.code", folder.status().message());
+    mistakes.AddFile("model.command.code", folder.status());
   }
   for (const auto& [field, file] :
        {std::make_pair("data.train", &train), std::make_pair("data.test", test)}) {
@@ -215,11 +219,18 @@ absl::StatusOr<CheckedSpec> Intake::CheckProgram(const v1::JobSpec& spec, absl::
   Mistakes mistakes;
   const auto folder = FolderAt(run.folder());
   if (!folder.ok()) {
-    mistakes.Add("run.folder", folder.status().message());
+    mistakes.AddFile("run.folder", folder.status());
     return mistakes.ToStatus();
   }
   run.set_folder(*folder);
-  if (run.results().empty()) run.set_results(*folder);
+  // What was sent serves other Jobs, too: its results stay out of it, in the Job's own folder.
+  const bool uploaded = !uploads_.empty() && LiesBelow(*folder, {uploads_});
+  if (uploaded && !run.results().empty()) {
+    mistakes.Add("run.results",
+                 "must be empty where run.folder was uploaded; traind keeps what the program "
+                 "leaves, and trainctl fetch copies it");
+  }
+  if (!uploaded && run.results().empty()) run.set_results(*folder);
   CheckSample("run.sample_submission", *run.mutable_sample_submission(), mistakes);
   if (!mistakes.empty()) return mistakes.ToStatus();
   checked.spec = ToDomain(checked.resolved);

@@ -47,13 +47,16 @@ class Intake {
  public:
   // scripts: SHA-256 of the users' own models that may run here; "any" allows all.
   // programs: Jobs may run programs of their users; program_owners: Jobs of these owners alone;
-  // empty: of all.
+  // empty: of all. uploads: the folder with what clients have sent, with links resolved; empty:
+  // there is none.
   explicit Intake(std::vector<std::string> data_roots, std::set<std::string> scripts = {},
-                  bool programs = false, std::set<std::string> program_owners = {})
+                  bool programs = false, std::set<std::string> program_owners = {},
+                  std::string uploads = "")
       : files_(std::move(data_roots)),
         scripts_(std::move(scripts)),
         programs_(programs),
-        program_owners_(std::move(program_owners)) {}
+        program_owners_(std::move(program_owners)),
+        uploads_(std::move(uploads)) {}
 
   // Errors: PermissionDenied: the spec has a program, which this owner may not run.
   absl::Status CheckOwner(const v1::JobSpec& spec, const std::string& owner) const;
@@ -88,6 +91,7 @@ class Intake {
   const std::set<std::string> scripts_;
   const bool programs_;
   const std::set<std::string> program_owners_;
+  const std::string uploads_;
   absl::Mutex mutex_;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
 };

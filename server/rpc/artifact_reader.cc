@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "common/base/job_layout.h"
 #include "common/base/status_macros.h"
@@ -55,14 +58,45 @@ absl::StatusOr<ArtifactReader> ArtifactReader::Open(const std::string& state_dir
   return ArtifactReader(fd, *std::move(digest));
 }
 
+absl::StatusOr<ArtifactReader> ArtifactReader::OpenResults(const std::string& state_dir,
+                                                           const std::string& job) {
+  namespace fs = std::filesystem;
+  const absl::Status nothing =
+      absl::NotFoundError(absl::StrCat("the program of job ", job, " has left no files (yet)"));
+  // With --artifacts a folder above that of the Job is a link; its own must be none, because
+  // programs may write there.
+  std::error_code error;
+  const fs::path own = fs::canonical(absl::StrCat(state_dir, "/", JobDir(job)), error);
+  if (error) return nothing;
+  const std::string folder = ProgramResultsDir(state_dir, job, "");
+  const fs::path real = fs::canonical(folder, error);
+  if (error) return nothing;
+  if (real != own / kResultsFolder) {
+    return absl::PermissionDeniedError(absl::StrCat(folder, " is a link, which nobody follows"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(real.string()));
+  if (files.empty()) return nothing;
+  ASSIGN_OR_RETURN(auto pack, FolderPack::Open(real.string(), files, {}));
+  ASSIGN_OR_RETURN(FileDigest digest, pack->Digest());
+  return ArtifactReader(std::move(pack), std::move(digest));
+}
+
 ArtifactReader::ArtifactReader(ArtifactReader&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), digest_(std::move(other.digest_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      pack_(std::move(other.pack_)),
+      offset_(other.offset_),
+      digest_(std::move(other.digest_)) {}
 
 ArtifactReader::~ArtifactReader() {
   if (fd_ >= 0) close(fd_);
 }
 
 absl::StatusOr<std::string> ArtifactReader::Next() {
+  if (pack_ != nullptr) {
+    ASSIGN_OR_RETURN(std::string bytes, pack_->Read(offset_, kPartBytes));
+    offset_ += static_cast<int64_t>(bytes.size());
+    return bytes;
+  }
   std::string part(kPartBytes, '\0');
   ssize_t got = 0;
   do {

@@ -335,7 +335,7 @@ absl::Status GrpcFileService::TakeResults(const std::string& job, const std::str
   if (!at_work) return absl::FailedPreconditionError(absl::StrCat(pack, ": nobody waits for it"));
   ASSIGN_OR_RETURN(const auto spec, plain::FromJson<plain::JobSpec>(found->spec_json));
   if (!spec.run) return absl::InvalidArgumentError(absl::StrCat("job ", job, " runs no program"));
-  return CopyFolderWhole(folder, spec.run->results);
+  return CopyFolderWhole(folder, ProgramResultsDir(state_dir_, job, spec.run->results));
 }
 
 absl::Status GrpcFileService::ReceiveFile(grpc::ServerContext* context,

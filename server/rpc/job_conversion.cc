@@ -155,9 +155,9 @@ v1::AttemptSummary AttemptToProto(const Attempt& attempt) {
 }
 
 // The core knows no folders: they stand in the spec alone.
-std::string ProgramResultsOf(const Job& job) {
+std::string ProgramResultsOf(const Job& job, const std::string& state_dir) {
   const auto spec = SpecFromJson(job.spec_json);
-  return spec.ok() ? spec->run().results() : "";
+  return spec.ok() ? ProgramResultsDir(state_dir, job.id, spec->run().results()) : "";
 }
 
 }  // namespace
@@ -339,7 +339,9 @@ v1::Job ToProto(const Job& job, const JobContext& context) {
   if (job.after.empty()) *to.mutable_runnable_at() = ToProto(ClockStart(job));
   to.set_slots(job.spec.slots);
   SetText(job.spec.device, [&](const std::string& text) { to.set_device(text); });
-  if (RunsProgram(job.spec)) to.set_program_results(ProgramResultsOf(job));
+  if (RunsProgram(job.spec)) {
+    to.set_program_results(ProgramResultsOf(job, context.state_dir));
+  }
   return to;
 }
 

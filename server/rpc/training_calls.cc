@@ -13,6 +13,7 @@
 #include "common/base/duration.h"
 #include "common/base/status_macros.h"
 #include "common/spec/spec_rules.h"
+#include "common/transfer/folder_pack.h"
 #include "server/domain/names.h"
 #include "server/plan/planner.h"
 #include "server/plan/quota_use.h"
@@ -422,10 +423,24 @@ absl::Status TrainingCalls::GetEvents(const v1::GetEventsRequest& request,
       });
 }
 
+absl::StatusOr<ArtifactReader> TrainingCalls::OpenResults(const Job& job) const {
+  if (!RunsProgram(job.spec)) {
+    return absl::NotFoundError(absl::StrCat("job ", job.id, " runs no program (`run`)"));
+  }
+  ASSIGN_OR_RETURN(const v1::JobSpec spec, SpecFromJson(job.spec_json));
+  if (const std::string& folder = spec.run().results(); !folder.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the files of job ", job.id, " are in the folder ", folder,
+                     " on traind's machine; traind keeps those of programs that were uploaded"));
+  }
+  return ArtifactReader::OpenResults(state_dir_, job.id);
+}
+
 absl::StatusOr<ArtifactReader> TrainingCalls::OpenArtifact(
     const v1::FetchArtifactRequest& request) const {
   ASSIGN_OR_RETURN(const auto job, Find(request.id()));
   if (FilesMissing(*job)) return absl::NotFoundError(CheckFilesOf(*job).message());
+  if (request.name() == kResultsPack) return OpenResults(*job);
   return ArtifactReader::Open(state_dir_, job->id, request.name());
 }
 

@@ -130,6 +130,8 @@ class TrainingCalls {
   void UpdateWorker(const v1::UpdateWorkerRequest& request, v1::WorkerInfo* reply, Done done);
 
  private:
+  // FailedPrecondition: they are in a folder of the user's.
+  absl::StatusOr<ArtifactReader> OpenResults(const Job& job) const;
   // Looks for the whole file, else opens it to take parts.
   absl::StatusOr<std::unique_ptr<IncomingFile>> OpenUpload(const v1::UploadRequest& request,
                                                            v1::UploadReply* reply);

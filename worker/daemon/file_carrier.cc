@@ -67,20 +67,6 @@ int NumberOfManifest(const std::string& job, absl::string_view path) {
   return manifest ? std::max(number, 0) : 0;
 }
 
-// The regular files of a folder and of those in it, relative to it. Aborted: it has changed.
-absl::StatusOr<std::vector<std::string>> FilesBelow(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::vector<std::string> files;
-  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->is_regular_file(error)) {
-      files.push_back(it->path().lexically_relative(folder).string());
-    }
-  }
-  if (error) return absl::AbortedError(absl::StrCat(folder.string(), ": ", error.message()));
-  return files;
-}
-
 // What a program needs of this machine: a folder for its answer, and where else commands may be.
 void UseThisMachine(plain::JobSpec& spec, const std::string& results) {
   if (spec.run) spec.run->results = results;
@@ -245,7 +231,10 @@ absl::Status FileCarrier::BringData(const TaskStart& task, TransferStop& stop, R
   if (RunsProgram(task)) {
     const std::string results =
         InState(absl::StrCat(AttemptDir(task.job, task.attempt), "/", kResultsFolder));
-    if (spec.run) result.names.emplace_back(results, spec.run->results);
+    // traind's own folder goes without its name, which nobody here knows.
+    if (spec.run) {
+      result.names.emplace_back(results, ProgramResultsDir(".", task.job, spec.run->results));
+    }
     UseThisMachine(spec, results);
   }
   result.spec_json = plain::ToJson(spec);
@@ -500,7 +489,7 @@ absl::StatusOr<int> FileCarrier::PackPrediction(const SendRequest& request) {
       std::filesystem::canonical(InState(PredictionDir(request.job, number)), error);
   // Another one may stand by now, and this one be removed.
   if (error) return absl::AbortedError(absl::StrCat(folder.string(), ": ", error.message()));
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(folder));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(folder.string()));
   ASSIGN_OR_RETURN(const auto pack, FolderPack::Open(folder.string(), files, {}));
   RETURN_IF_ERROR(pack->WriteTo(
       InState(absl::StrCat(AttemptDir(request.job, request.attempt), "/", kPredictionPack))));
@@ -514,7 +503,7 @@ absl::Status FileCarrier::PackResults(const SendRequest& request) {
   const std::filesystem::path folder =
       std::filesystem::canonical(absl::StrCat(attempt, "/", kResultsFolder), error);
   if (error) return absl::OkStatus();  // it has left nothing
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(folder));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesBelow(folder.string()));
   std::map<std::string, Version> seen;
   for (const std::string& name : files) {
     struct stat info = {};

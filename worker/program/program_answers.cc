@@ -145,7 +145,8 @@ void ProgramTrainer::SaveInterim() {
 }
 
 std::string ProgramTrainer::ResultsFolder() const {
-  return spec_.folds > 1 ? absl::StrCat(spec_.results, "/fold-", train_.fold) : spec_.results;
+  const std::string all = ProgramResultsDir(train_.state_dir, train_.job, spec_.results);
+  return spec_.folds > 1 ? absl::StrCat(all, "/fold-", train_.fold) : all;
 }
 
 rank_protocol::FoldSaved ProgramTrainer::Saved() const {

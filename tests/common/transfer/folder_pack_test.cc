@@ -68,6 +68,15 @@ TEST_F(FolderPackTest, AFolderComesBackAsItWas) {
   EXPECT_FALSE(fs::exists(At("to/folder.pack")));
 }
 
+TEST_F(FolderPackTest, FilesBelowAFolderAreListedWithoutLinksAndTemporaryOnes) {
+  Write("from/b c/half.csv.tmp-12-0", "h");
+  fs::create_symlink(At("outside.txt"), At("from/link.txt"));
+  fs::create_directory_symlink(At("from/b c"), At("from/folder"));
+  const std::vector<std::string> listed = {"a.png", "b c/d.png", "b c/empty.png", "é.png"};
+  EXPECT_EQ(FilesBelow(At("from")).value(), listed);
+  EXPECT_TRUE(absl::IsAborted(FilesBelow(At("none")).status()));
+}
+
 TEST_F(FolderPackTest, AProgramCanBeStartedWhereItComesTo) {
   fs::permissions(At("from/a.png"), fs::perms::owner_exec, fs::perm_options::add);
   const auto pack = Pack(all_);

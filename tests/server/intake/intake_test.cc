@@ -11,6 +11,7 @@
 #include <set>
 
 #include "common/base/durable_file.h"
+#include "common/base/refused_files.h"
 #include "common/data/table/npy.h"
 #include "server/intake/search_trials.h"
 #include "server/search/search.h"
@@ -105,6 +106,33 @@ TEST_F(IntakeTest, AProgramRunsOnlyWhereItIsAllowed) {
   spec.mutable_run()->set_folder("/usr");
   spec.mutable_run()->clear_epochs();
   EXPECT_EQ(allowing.Check(spec, kNow)->spec.epochs, 1);
+}
+
+TEST_F(IntakeTest, AnUploadedProgramHasItsResultsWithItsJob) {
+  Intake allowing({folder_}, {}, /*programs=*/true, {}, absl::StrCat(folder_, "/uploads"));
+  const std::string sent = Write("uploads/00ff/project/run.sh", "true");
+  Write("uploads-of-mine/run.sh", "true");
+  v1::JobSpec spec;
+  spec.set_name("mine");
+  v1::RunSpec& run = *spec.mutable_run();
+  run.add_command("true");
+  run.set_folder(sent.substr(0, sent.rfind('/')));
+  spec.mutable_budget()->mutable_time()->set_seconds(60);
+  const auto checked = allowing.Check(spec, kNow);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->resolved.run().results(), "");
+
+  run.set_results(folder_);
+  EXPECT_THAT(allowing.Check(spec, kNow).status().message(),
+              HasSubstr("run.results: must be empty"));
+  run.set_folder(absl::StrCat(folder_, "/uploads-of-mine"));
+  EXPECT_EQ(allowing.Check(spec, kNow)->resolved.run().results(), folder_);
+  run.clear_results();
+  EXPECT_EQ(allowing.Check(spec, kNow)->resolved.run().results(), run.folder());
+  run.set_folder("/no/such/folder");
+  const RefusedFiles refused = RefusedFilesOf(allowing.Check(spec, kNow).status());
+  ASSERT_EQ(refused.count("run.folder"), 1u) << "so that the client offers to send it";
+  EXPECT_EQ(refused.at("run.folder"), FileProblem::kUnreadable);
 }
 
 TEST_F(IntakeTest, ARegressionNeedsNumbersInItsTarget) {

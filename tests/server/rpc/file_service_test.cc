@@ -285,6 +285,21 @@ TEST_F(FileServiceProgramTest, WhatItLeavesGoesWhereTheUserWantsIt) {
   EXPECT_FALSE(There(path + ".part"));
 }
 
+TEST_F(FileServiceProgramTest, WhatAnUploadedOneLeavesStaysWithItsJob) {
+  auto job = std::make_shared<Job>(*jobs_["j"]);
+  job->spec_json = absl::StrCat(R"({"run": {"command": ["./run.sh"], "folder": ")", folder_,
+                                R"(/state/uploads/00ff/code"}})");
+  jobs_["j"] = job;
+  Write("state/jobs/j/results/other.csv", "of another fold");
+  const std::string bytes = Pack(), path = "jobs/j/attempts/3/results.pack";
+  EXPECT_EQ(Put(Offer(path, bytes), 0, bytes), grpc::StatusCode::OK);
+  EXPECT_EQ(ReadFile(folder_ + "/state/jobs/j/results/sub/answer.csv").value_or("none"),
+            "id,y\n0,1\n");
+  EXPECT_TRUE(There("jobs/j/results/other.csv"));
+  EXPECT_FALSE(There("uploads"));
+  EXPECT_FALSE(There(path));
+}
+
 TEST_F(FileServiceProgramTest, AnAttemptThatIsOverChangesNoAnswer) {
   const std::string bytes = Pack(), path = "jobs/j/attempts/2/results.pack";
   EXPECT_EQ(Put(Offer(path, bytes), 0, bytes), grpc::StatusCode::FAILED_PRECONDITION);

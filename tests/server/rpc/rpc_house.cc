@@ -36,7 +36,9 @@ RpcHouse::RpcHouse(WorkerGatewayOptions workers, double submits_per_s, CoreOptio
   options.state_dir = folder_;
   options.core = core;
   loop_ = ControlLoop::Create(options, &store_, &SystemClock()).value();
-  intake_ = std::make_unique<Intake>(std::vector<std::string>{folder_});
+  intake_ = std::make_unique<Intake>(std::vector<std::string>{folder_}, std::set<std::string>(),
+                                     /*programs=*/true, std::set<std::string>(),
+                                     absl::StrCat(folder_, "/uploads"));
   gateway_ = std::make_unique<GrpcWorkerGateway>(
       std::move(workers), &SystemClock(), [this](Event event) { loop_->Post(std::move(event)); },
       [this](const std::string& job, AckCommand ack) { loop_->AdoptPrediction(job, ack); });

@@ -576,6 +576,50 @@ TEST(TrainingServiceTest, FetchSendsTheStandingPredictionInPartsWithItsDigest) {
   for (const auto& reply : replies) EXPECT_LE(reply.data().size(), size_t{1} << 20);
 }
 
+v1::JobSpec ProgramSpec(const std::string& folder) {
+  v1::JobSpec spec;
+  spec.set_name("mine");
+  spec.mutable_run()->add_command("true");
+  spec.mutable_run()->set_folder(folder);
+  spec.mutable_budget()->mutable_time()->set_seconds(600);
+  return spec;
+}
+
+TEST(TrainingServiceTest, WhatAnUploadedProgramLeavesIsKeptWithItsJobAndFetched) {
+  RpcHouse house;
+  const std::string uploaded = absl::StrCat(house.folder(), "/uploads/00ff/project");
+  ASSERT_EQ(MakeDirs(uploaded), absl::OkStatus());
+  const std::string id = house.Submit(ProgramSpec(uploaded));
+  const std::string results = absl::StrCat(house.folder(), "/jobs/", id, "/results");
+  EXPECT_EQ(house.Get(id).program_results(), results);
+  std::string bytes;
+  const grpc::Status nothing = Fetch(house, id, "results.pack", &bytes);
+  EXPECT_EQ(nothing.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(nothing.error_message(), HasSubstr("has left no files (yet)"));
+  ASSERT_EQ(MakeDirs(results), absl::OkStatus());
+  ASSERT_EQ(WriteFileDurably(results + "/answer.csv", "42"), absl::OkStatus());
+  std::vector<v1::FetchArtifactReply> replies;
+  ASSERT_TRUE(Fetch(house, id, "results.pack", &bytes, &replies).ok());
+  EXPECT_EQ(bytes, "traind-pack 1\n2 answer.csv\n\n42");
+  EXPECT_EQ(replies[0].sha256(), Sha256Hex(bytes));
+}
+
+TEST(TrainingServiceTest, FilesInAFolderOfTheUsersAreNamedInsteadOfFetched) {
+  RpcHouse house;
+  const std::string own = absl::StrCat(house.folder(), "/own");
+  ASSERT_EQ(MakeDirs(own), absl::OkStatus());
+  ASSERT_EQ(WriteFileDurably(own + "/secret.csv", "42"), absl::OkStatus());
+  const std::string program = house.Submit(ProgramSpec(own));
+  EXPECT_EQ(house.Get(program).program_results(), own);
+  std::string bytes;
+  const grpc::Status refused = Fetch(house, program, "results.pack", &bytes);
+  EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr(absl::StrCat("in the folder ", own)));
+  const std::string network = house.Submit(house.GoodSpec());
+  EXPECT_EQ(Fetch(house, network, "results.pack", &bytes).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(bytes, "");
+}
+
 TEST(TrainingServiceTest, FetchReadsNothingElse) {
   RpcHouse house;
   const std::string id = house.Submit(house.GoodSpec());

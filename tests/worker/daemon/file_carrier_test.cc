@@ -320,6 +320,20 @@ TEST_F(CarrierTest, AProgramGetsItsFolderAndAPlaceForWhatItLeaves) {
   EXPECT_EQ(brought.names, names);
 }
 
+TEST_F(CarrierTest, AnUploadedProgramLeavesItsFilesInTheAttemptsFolderHereToo) {
+  remote_->files_["run.folder"] = "traind-pack 1\n4x run.sh\n\necho";
+  task_.spec_json = R"({"run": {"command": ["./run.sh"], "folder": "/srv/uploads/00ff/code"}})";
+  task_.model = "program";
+  task_.table = "jobs/j";
+  carrier_->Bring(task_);
+  const FileCarrier::Result brought = Await();
+  ASSERT_TRUE(brought.status.ok()) << brought.status;
+  const auto spec = plain::FromJson<plain::JobSpec>(brought.spec_json).value();
+  EXPECT_EQ(spec.run->results, dir_ + "/jobs/j/attempts/1/results");
+  ASSERT_FALSE(brought.names.empty());
+  EXPECT_EQ(brought.names.back().second, "./jobs/j/results") << "as its user is told of it";
+}
+
 TEST_F(CarrierTest, FoldsOfAProgramReadWhatWasPreparedThoughResultsCameToItsFolder) {
   const std::string before = "traind-pack 1\n4x run.sh\n\necho";
   remote_->files_["run.folder"] = before;

@@ -195,7 +195,7 @@ TEST_F(WorkFolder, AResultThatCannotBeWrittenLeavesTheOldOneWhole) {
   EXPECT_FALSE(copied.ok());
   EXPECT_EQ(Read("to/sub.csv"), "old") << "names come in their order: deep/x was first";
   for (const auto& entry : fs::directory_iterator(root_ / "to")) {
-    EXPECT_EQ(entry.path().filename().string().find(".traind-"), std::string::npos);
+    EXPECT_EQ(entry.path().filename().string().find(".tmp-"), std::string::npos);
   }
 }
 
