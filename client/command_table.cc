@@ -92,7 +92,7 @@ const std::vector<Verb>& Verbs() {
       {"unpin", "Let retention delete a Job again", RunUnpin, {"JOB"}},
       {"gc", "Delete now what retention lets go; --dry-run lists it", RunGc, {}, Prints::kList},
       {"fetch",
-       "Copy a file of a Job: predictions.csv, manifest.json or report.json",
+       "Copy a file of a Job: predictions.csv or manifest.json; or what its uploaded program left",
        RunFetch,
        {"JOB"}},
       {"workers",
@@ -253,6 +253,8 @@ void CommandTable::AddSubmitOptions(CLI::App& verb) {
            "A Job for each value: train.learning_rate=0.1,0.01 or data.seed=1..5; of several all "
            "combinations");
   Whole(verb, "--at-once", arguments.at_once, "So many Jobs of the array run at a time");
+  Text(verb, "-O,--out", arguments.to, "DIR",
+       "With --upload of a program: where its files go at the end (default: its folder)");
 }
 
 void CommandTable::AddPredictOptions(CLI::App& verb) {
@@ -300,6 +302,9 @@ void CommandTable::AddRunOptions(CLI::App& verb) {
   Whole(verb, "--seed", run.seed, "The value of {seed} and $TRAIND_SEED (default 0)");
   Whole(verb, "--slots", run.slots, "Slots of each fold: ranks, as torchrun numbers them");
   Repeated(verb, "--env", run.environment, "NAME=VALUE", "A further variable of its environment");
+  verb.add_flag(
+      "--upload", arguments.upload,
+      "Send this folder to traind, which need not see it, and fetch the files at the end");
   verb.add_flag("--detach", run.detach, "Print the Job's id and do not wait");
   Text(verb, "--name", raw_.name, "NAME", "The Job's name");
   Text(verb, "--owner", arguments.owner, "NAME",
@@ -394,8 +399,9 @@ void CommandTable::AddOtherOptions(const std::string& name, CLI::App& verb) {
     verb.add_flag("--dry-run", arguments.dry_run, "Delete nothing");
   } else if (name == "fetch") {
     Text(verb, "--name", arguments.artifact, "FILE", "The file to copy (default: predictions.csv)");
-    Text(verb, "-O,--out,--to", arguments.to, "FILE",
-         "Where to write it; - is stdout (default: under its name in this folder)");
+    Text(verb, "-O,--out,--to", arguments.to, "PATH",
+         "The file to write, - for stdout, or the folder for what a program left (default: named "
+         "as the file or the Job, in this folder)");
   } else if (name == "explain") {
     Text(verb, "FIELD", arguments.field, "FIELD", "Its path; without one, the whole spec");
     verb.add_flag("--recursive", arguments.recursive, "The fields of its sections, too");

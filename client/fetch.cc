@@ -8,6 +8,7 @@
 
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
+#include "client/fetch_results.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
 #include "common/wire/render_json.h"
@@ -36,6 +37,43 @@ int FetchToStdout(const Arguments& arguments, Environment& environment, Training
   return kExitOk;
 }
 
+// Copies what the Job's program has left. A folder that the user named may have files already,
+// which are replaced; one that happens to have the Job's id may not.
+int FetchProgramFiles(const Arguments& arguments, Environment& environment, TrainingClient& client,
+                      const std::string& id, absl::Duration limit) {
+  if (arguments.to == "-") {
+    environment.err << "trainctl: " << Printable(id)
+                    << " has files of a program; name a folder for them: --out DIR\n";
+    return kExitUsage;
+  }
+  std::error_code error;
+  if (arguments.to.empty() && std::filesystem::exists(id, error)) {
+    environment.err << "trainctl: " << Printable(id)
+                    << " exists here; to replace files in it: --out " << Printable(id) << "\n";
+    return kExitUsage;
+  }
+  const std::string folder =
+      std::filesystem::absolute(arguments.to.empty() ? id : arguments.to, error)
+          .lexically_normal()
+          .string();
+  const bool is_new = !std::filesystem::exists(folder, error);
+  const auto fetched = FetchResults(client, id, folder, limit);
+  if (!fetched.ok()) {
+    if (is_new) rmdir(folder.c_str());  // if nothing has come
+    return ReportError(environment, fetched.status());
+  }
+  if (arguments.json) {
+    environment.out << "{\n  \"job\": " << JsonString(id) << ",\n  \"path\": " << JsonString(folder)
+                    << ",\n  \"files\": " << fetched->files << ",\n  \"bytes\": " << fetched->bytes
+                    << "\n}\n";
+  } else {
+    environment.out << Printable(folder, 4096) << "\n";
+    environment.err << fetched->files << (fetched->files == 1 ? " file, " : " files, ")
+                    << fetched->bytes << " bytes, digest verified\n";
+  }
+  return kExitOk;
+}
+
 }  // namespace
 
 int RunFetch(const Arguments& arguments, Environment& environment) {
@@ -50,6 +88,13 @@ int RunFetch(const Arguments& arguments, Environment& environment) {
     environment.err << "trainctl: --to - and -o json would both write to stdout\n";
     return kExitUsage;
   }
+  TrainingClient client = MakeClient(arguments, environment);
+  const auto job = client.GetJob(arguments.job);
+  if (!job.ok()) return ReportError(environment, job.status());
+  const absl::Duration limit = arguments.timeout.value_or(absl::InfiniteDuration());
+  if (arguments.artifact.empty() && !job->program_results().empty()) {
+    return FetchProgramFiles(arguments, environment, client, job->id(), limit);
+  }
   std::error_code error;
   // A file that the user named is replaced; a file that happens to have the default name is not.
   if (arguments.to.empty() && std::filesystem::exists(to, error)) {
@@ -57,10 +102,6 @@ int RunFetch(const Arguments& arguments, Environment& environment) {
                     << Printable(to) << "\n";
     return kExitUsage;
   }
-  TrainingClient client = MakeClient(arguments, environment);
-  const auto job = client.GetJob(arguments.job);
-  if (!job.ok()) return ReportError(environment, job.status());
-  const absl::Duration limit = arguments.timeout.value_or(absl::InfiniteDuration());
   if (to == "-") return FetchToStdout(arguments, environment, client, job->id(), limit);
   const auto file = FetchToFile(client, job->id(), arguments.artifact, to, limit);
   if (!file.ok()) return ReportError(environment, file.status());

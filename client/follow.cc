@@ -8,6 +8,7 @@
 
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
+#include "client/fetch_results.h"
 #include "client/progress.h"
 #include "client/render_table.h"
 #include "client/trials.h"
@@ -176,10 +177,10 @@ FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit
 }
 
 int FollowToTheEnd(const Arguments& arguments, Environment& environment, TrainingClient& client,
-                   v1::Job job, const std::string& output, bool show_progress) {
+                   v1::Job job, const std::string& output, bool show_progress,
+                   const std::string& results_to) {
   const std::string id = job.id();
-  const std::string again =
-      absl::StrCat("trainctl ", arguments.reach, "watch ", Printable(id));
+  const std::string again = absl::StrCat("trainctl ", arguments.reach, "watch ", Printable(id));
   environment.hold_interrupts(true, "");
   FollowResult result;
   {
@@ -207,14 +208,28 @@ int FollowToTheEnd(const Arguments& arguments, Environment& environment, Trainin
       break;
   }
   int exit_code = ExitCodeOfEnd(result.job);
-  std::string copied, not_copied;
+  std::string copied, fetch;  // fetch: the command that copies what could not be copied
   if (!output.empty() && result.job.has_predictions() && exit_code == kExitOk) {
     const auto file = FetchToFile(client, id, "", output, absl::InfiniteDuration());
     if (file.ok()) {
       copied = output;
     } else {
       exit_code = ReportError(environment, file.status());
-      not_copied = output;
+      fetch = absl::StrCat("fetch ", Printable(id), " --to FILE");
+    }
+  }
+  if (!results_to.empty()) {
+    // A Job that failed may have left some, too.
+    const auto files = FetchResults(client, id, results_to, absl::InfiniteDuration());
+    if (files.ok()) {
+      copied =
+          absl::StrCat(results_to, " (", files->files, files->files == 1 ? " file)" : " files)");
+    } else if (absl::IsNotFound(files.status())) {
+      environment.err << "the program has left no files\n";
+    } else {
+      const int failed = ReportError(environment, files.status());
+      if (exit_code == kExitOk) exit_code = failed;
+      fetch = absl::StrCat("fetch ", Printable(id), " --out DIR");
     }
   }
   if (arguments.json) {
@@ -225,8 +240,10 @@ int FollowToTheEnd(const Arguments& arguments, Environment& environment, Trainin
     if (!copied.empty()) environment.out << "  copied to   " << Printable(copied, 4096) << "\n";
   }
   environment.out.flush();
-  if (!not_copied.empty()) {
-    SuggestNext(arguments, environment, {absl::StrCat("fetch ", Printable(id), " --to FILE")});
+  if (!fetch.empty()) {
+    SuggestNext(arguments, environment, {fetch});
+  } else if (results_to.empty() && KeepsResults(result.job)) {
+    SuggestNext(arguments, environment, {"fetch " + Printable(id), "logs " + Printable(id)});
   } else if (exit_code == kExitOk && !result.job.has_predictions()) {
     SuggestNext(arguments, environment, {"logs " + Printable(id)});
   } else if (exit_code == kExitOk) {

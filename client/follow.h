@@ -34,8 +34,10 @@ FollowResult FollowJob(TrainingClient& client, v1::Job job, absl::Duration limit
 
 // The common end of submit --wait, submit --follow and watch. Follows the Job, then prints the
 // summary (stdout), or the Job as JSON, or how to come back; copies final predictions to `output`
-// if that is set. Returns the exit code.
+// if that is set, and the files that traind keeps of its program to the folder `results_to`.
+// Returns the exit code.
 int FollowToTheEnd(const Arguments& arguments, Environment& environment, TrainingClient& client,
-                   v1::Job job, const std::string& output, bool show_progress);
+                   v1::Job job, const std::string& output, bool show_progress,
+                   const std::string& results_to = "");
 
 }  // namespace traind

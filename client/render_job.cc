@@ -331,6 +331,11 @@ bool ProgramsAnswer(const v1::Job& job) {
                      [](const auto& member) { return member.kind() == kCommandKind; });
 }
 
+bool KeepsResults(const v1::Job& job) {
+  return !job.program_results().empty() &&
+         absl::StartsWith(job.program_results(), absl::StrCat(job.results_dir(), "/"));
+}
+
 std::string JobLine(const v1::Job& job, bool color) {
   std::string text = absl::StrCat(Printable(job.id()), " ", StateText(job.state(), color));
   if (job.quality() != 0) absl::StrAppend(&text, "  quality ", Word(job.quality()));

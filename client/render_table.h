@@ -16,6 +16,9 @@ namespace traind {
 // Whether programs of users trained the models that answer; these predict no later files.
 bool ProgramsAnswer(const v1::Job& job);
 
+// Whether traind keeps what the Job's program leaves, so that fetch copies it.
+bool KeepsResults(const v1::Job& job);
+
 // A table whose columns are padded to their widest cell, with two blanks between them. Control
 // characters in cells are escaped; an empty cell is "-".
 // Threads: confined to one.

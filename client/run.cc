@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <system_error>
 #include <tuple>
+#include <vector>
 
 #include "client/exit_codes.h"
+#include "client/fetch_results.h"
 #include "client/follow.h"
 #include "client/request_id.h"
 #include "client/spec_input.h"
+#include "client/upload.h"
 #include "client/verbs.h"
 #include "common/spec/field_text.h"
 #include "common/spec/spec_rules.h"
@@ -22,7 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // These variables decide which interpreter and modules a command finds. Others, which may be
-// secret, do not travel; --env adds them.
+// secret, do not travel; --env adds them. None of them travels with --upload, because they name
+// folders of this machine.
 constexpr const char* kTravels[] = {"PATH",
                                     "HOME",
                                     "LANG",
@@ -33,10 +37,11 @@ constexpr const char* kTravels[] = {"PATH",
                                     "LD_LIBRARY_PATH",
                                     "CONDA_DEFAULT_ENV"};
 
-absl::Status SetEnvironment(const RunArguments& asked, v1::RunSpec& run) {
+absl::Status SetEnvironment(const RunArguments& asked, bool same_machine, v1::RunSpec& run) {
   auto& environment = *run.mutable_environment();
   for (const char* name : kTravels) {
-    if (const char* value = getenv(name); value != nullptr) environment[name] = value;
+    const char* value = same_machine ? getenv(name) : nullptr;
+    if (value != nullptr) environment[name] = value;
   }
   for (const std::string& variable : asked.environment) {
     const size_t sign = variable.find('=');
@@ -66,6 +71,11 @@ std::string NameOf(const std::vector<std::string>& command) {
   return name.empty() ? "run" : name.substr(0, 40);
 }
 
+// The folder on this machine to which the results go.
+std::string ResultsFolder(const Arguments& arguments, const fs::path& here) {
+  return arguments.to.empty() ? here.string() : (here / arguments.to).lexically_normal().string();
+}
+
 absl::StatusOr<v1::JobSpec> SpecOf(const Arguments& arguments) {
   const RunArguments& asked = arguments.run;
   v1::JobSpec spec;
@@ -76,8 +86,7 @@ absl::StatusOr<v1::JobSpec> SpecOf(const Arguments& arguments) {
   const fs::path here = fs::current_path(error);
   if (error) return absl::NotFoundError("the current folder is gone");
   run.set_folder(here.string());
-  run.set_results(arguments.to.empty() ? here.string()
-                                       : (here / arguments.to).lexically_normal().string());
+  if (!arguments.upload) run.set_results(ResultsFolder(arguments, here));
   for (const std::string& name : asked.expect) run.add_expect(name);
   for (const std::string& name : asked.checkpoints) run.add_checkpoints(name);
   if (!asked.sample.empty()) {
@@ -88,7 +97,7 @@ absl::StatusOr<v1::JobSpec> SpecOf(const Arguments& arguments) {
   run.set_epochs(asked.epochs);
   run.set_seed(asked.seed);
   if (asked.slots > 0) spec.mutable_resources()->set_slots(asked.slots);
-  const absl::Status environment = SetEnvironment(asked, run);
+  const absl::Status environment = SetEnvironment(asked, !arguments.upload, run);
   if (!environment.ok()) return environment;
   for (const std::string& job : arguments.after) spec.mutable_after()->add_jobs(job);
   for (const std::string& label : arguments.labels) {
@@ -119,26 +128,43 @@ int RunProgramVerb(const Arguments& arguments, Environment& environment) {
     environment.err << "trainctl: " << Printable(mistake.message, 400) << "\n";
   }
   if (!mistakes.empty()) return kExitUsage;
+  TrainingClient client = MakeClient(arguments, environment);
+  std::string results_to;  // of what traind keeps
+  if (arguments.upload) {
+    if (!arguments.run.detach) {
+      results_to = ResultsFolder(arguments, spec->run().folder());
+      // After the training it would be too late.
+      const absl::Status writable = CheckCanFetchTo(results_to);
+      if (!writable.ok()) return ReportError(environment, writable);
+    }
+    const absl::Status sent = UploadFilesOf(*spec, client, environment);
+    if (!sent.ok()) return ReportRefusal(environment, input, sent, "nothing submitted");
+  }
   v1::SubmitRequest request;
   *request.mutable_spec() = *spec;
   request.set_owner(arguments.owner);
   request.set_request_id(arguments.request_id.empty() ? RandomRequestId() : arguments.request_id);
-  TrainingClient client = MakeClient(arguments, environment);
   auto reply = client.Submit(request);
-  if (!reply.ok()) return ReportRefusal(environment, input, reply.status(), "nothing submitted");
+  if (!reply.ok()) {
+    const int exit_code = ReportRefusal(environment, input, reply.status(), "nothing submitted");
+    if (!arguments.upload) SuggestUpload(*spec, reply.status(), environment);
+    return exit_code;
+  }
   const std::string id = Printable(reply->job().id());
   if (arguments.run.detach) {
     if (arguments.json) {
       environment.out << ToJson(reply->job()) << "\n";
     } else {
       environment.out << id << "\n";
-      SuggestNext(arguments, environment, {"watch " + id, "logs " + id + " --follow"});
+      std::vector<std::string> next = {"watch " + id, "logs " + id + " --follow"};
+      if (arguments.upload) next.push_back("fetch " + id);
+      SuggestNext(arguments, environment, next);
     }
     return kExitOk;
   }
   environment.err << id << " accepted\n" << std::flush;
   return FollowToTheEnd(arguments, environment, client, std::move(*reply->mutable_job()), "",
-                        /*show_progress=*/true);
+                        /*show_progress=*/true, results_to);
 }
 
 }  // namespace traind

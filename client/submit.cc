@@ -1,8 +1,12 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
+#include <string>
+#include <vector>
+
 #include "client/exit_codes.h"
 #include "client/fetch_file.h"
+#include "client/fetch_results.h"
 #include "client/follow.h"
 #include "client/job_array.h"
 #include "client/render_table.h"
@@ -44,6 +48,19 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
                            "nothing submitted");
     }
   }
+  std::string results_to;  // of what traind keeps
+  const bool sends_program = arguments.upload && input.read.spec.has_run();
+  if (!arguments.to.empty() && !sends_program) {
+    environment.err
+        << "trainctl: --out is for the files of a program (`run`) that --upload sends\n";
+    return kExitUsage;
+  }
+  if (sends_program && (arguments.wait || arguments.follow)) {
+    results_to = arguments.to.empty() ? input.read.spec.run().folder() : arguments.to;
+    if (const absl::Status status = CheckCanFetchTo(results_to); !status.ok()) {
+      return ReportRefusal(environment, input, status, "nothing submitted");
+    }
+  }
   TrainingClient client = MakeClient(arguments, environment);
   if (arguments.upload) {
     const absl::Status sent = UploadFilesOf(input.read.spec, client, environment);
@@ -73,14 +90,16 @@ int RunSubmit(const Arguments& arguments, Environment& environment) {
   if (arguments.wait || arguments.follow) {
     environment.err << accepted << std::flush;
     return FollowToTheEnd(arguments, environment, client, std::move(*reply->mutable_job()), output,
-                          arguments.follow);
+                          arguments.follow, results_to);
   }
   if (arguments.json) {
     environment.out << ToJson(reply->job()) << "\n";
   } else {
     environment.out << accepted;
     const std::string id = Printable(reply->job().id());
-    SuggestNext(arguments, environment, {"watch " + id, "logs " + id + " --follow"});
+    std::vector<std::string> next = {"watch " + id, "logs " + id + " --follow"};
+    if (sends_program) next.push_back("fetch " + id);
+    SuggestNext(arguments, environment, next);
   }
   return kExitOk;
 }

@@ -86,12 +86,6 @@ absl::Status ForEachPath(Message& message, const std::string& prefix, const Visi
   return absl::OkStatus();
 }
 
-// Why a Job's files cannot be sent; empty: they can.
-std::string WhyNot(const v1::JobSpec& spec) {
-  if (spec.has_run()) return "the folder of `run`, where the program leaves its answer";
-  return "";
-}
-
 // The text of a field, or the default that its rules give.
 std::string TextOr(const Message& message, const char* field) {
   const FieldDescriptor& about = *message.GetDescriptor()->FindFieldByName(field);
@@ -172,10 +166,10 @@ absl::StatusOr<std::string> UploadData(const std::string& field, const std::stri
 }
 
 absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environment& environment) {
-  if (const std::string why = WhyNot(spec); !why.empty()) {
+  if (!spec.run().results().empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--upload does not send ", why,
-                     "; put them into a folder that traind reads, and submit without it"));
+        "run.results: must be empty with --upload, because traind keeps what the program leaves; "
+        "--out DIR names the folder here to which it is copied at the end");
   }
   const v1::DataSpec data = spec.data();
   return ForEachPath(
@@ -188,7 +182,7 @@ absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environmen
         absl::StatusOr<std::string> there;
         if (path == "model.pretrained.folder") {
           there = UploadWeights(path, file, client, environment);
-        } else if (path == "model.command.code") {
+        } else if (path == "model.command.code" || path == "run.folder") {
           there = UploadProgram(path, file, client, environment);
         } else if (of_data) {
           there = UploadData(path, file, data, client, environment);
@@ -203,7 +197,7 @@ absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environmen
 
 void SuggestUpload(v1::JobSpec spec, const absl::Status& refusal, Environment& environment) {
   const RefusedFiles refused = RefusedFilesOf(refusal);
-  if (refused.empty() || !WhyNot(spec).empty()) return;
+  if (refused.empty()) return;
   bool here = false;
   const auto look = [&](const std::string& path, Message& message, const FieldDescriptor& field) {
     const std::string file = message.GetReflection()->GetString(message, &field);

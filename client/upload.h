@@ -26,7 +26,7 @@ absl::StatusOr<std::string> UploadData(const std::string& field, const std::stri
                                        Environment& environment);
 
 // Sends every file that the spec names, and has the spec name the copies. Errors: as UploadData;
-// InvalidArgument: the spec has a `run`, whose folder is that of its answer, too.
+// InvalidArgument: run.results is set, where traind keeps what the program leaves.
 absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environment& environment);
 
 // Says on stderr that --upload would help, if traind cannot read a file that is here.

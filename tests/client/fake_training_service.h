@@ -38,6 +38,9 @@ class FakeTrainingService final : public v1::TrainingService::Service {
   std::function<grpc::Status(const v1::GetSpecRequest&, v1::GetSpecReply*)> on_spec;
   v1::UpdateJobRequest updated;  // the last one
   std::function<grpc::Status(const v1::ProposeTrialRequest&, v1::ProposeTrialReply*)> on_propose;
+  std::function<grpc::Status(const v1::UploadRequest&, v1::UploadReply*)> on_upload;
+  // Called with the name before an artifact is sent.
+  std::function<grpc::Status(const std::string&)> on_fetch;
   std::string artifact = "row,y\n0,1\n";
   std::string artifact_sha256;
   v1::ListWorkersReply workers;
@@ -124,8 +127,14 @@ class FakeTrainingService final : public v1::TrainingService::Service {
                        v1::GetSpecReply* reply) override {
     return on_spec ? on_spec(*request, reply) : Unset();
   }
-  grpc::Status FetchArtifact(Context*, const v1::FetchArtifactRequest*,
+  grpc::Status Upload(Context*, const v1::UploadRequest* request, v1::UploadReply* reply) override {
+    return on_upload ? on_upload(*request, reply) : Unset();
+  }
+  grpc::Status FetchArtifact(Context*, const v1::FetchArtifactRequest* request,
                              grpc::ServerWriter<v1::FetchArtifactReply>* writer) override {
+    if (on_fetch) {
+      if (grpc::Status status = on_fetch(request->name()); !status.ok()) return status;
+    }
     v1::FetchArtifactReply reply;
     reply.set_sha256(artifact_sha256);
     reply.set_bytes(static_cast<int64_t>(artifact.size()));
