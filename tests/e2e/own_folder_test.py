@@ -1,5 +1,8 @@
 """Workers whose state folder is not traind's, and that do not see the data: files travel."""
 import os
+import shutil
+import subprocess
+import tempfile
 import time
 
 from tests.cases import Skip, case, main
@@ -177,6 +180,42 @@ def _():
         assert prepare["fetched_bytes"] > 1_200_000, prepare
         for fold in (0, 1):
             assert f"told {fold}" in house.cli("logs", job["id"]).stdout, house.cli("logs", job["id"]).stdout
+
+
+@case("An uploaded program runs on such a Worker when its folder is gone, and its files are fetched after a kill -9 of traind",
+      limit_s=120)
+def _():
+    with House(standalone=False) as house:
+        house.start("--allow-programs")
+        state = start_alone(house, "w1", slots=2)
+        with tempfile.TemporaryDirectory(prefix="traind-user-") as user:
+            project = os.path.join(user, "project")
+            os.makedirs(os.path.join(project, "lib"))
+            for name, content in (("run.sh", ". lib/words.sh\nmkdir -p deep\necho $word-$TRAIND_FOLD > deep/answer.txt\n"),
+                                  ("lib/words.sh", "word=hello\n"), ("data.csv", "x\n" * 600_000)):
+                with open(os.path.join(project, name), "w") as f:
+                    f.write(content)
+
+            def call(folder, *arguments):
+                called = subprocess.run([os.path.join(house.bin, "client/trainctl"), "--server", house.server, *arguments],
+                                        capture_output=True, text=True, env=house.environment(), cwd=folder, timeout=60)
+                assert called.returncode == 0, (called.stdout, called.stderr)
+                return called.stdout
+            job = call(project, "run", "--upload", "--detach", "--budget", "60s", "--folds", "2", "--expect", "deep/answer.txt",
+                       "--", "sh", "run.sh").strip()
+            shutil.rmtree(project)
+            ended = house.wait(job, 60)
+            assert ended["state"] == "SUCCEEDED" and [f["state"] for f in ended["folds"]] == ["DONE"] * 2, ended
+            address = house.server
+            house.kill_daemon()
+            house.start("--allow-programs", listen=address)
+            call(user, "fetch", job, "--out", "answer")
+            left = sorted(files(user, "answer/**/*.txt"))
+            assert left == [os.path.join(user, f"answer/fold-{k}/deep/answer.txt") for k in (0, 1)], left
+            assert [text(path) for path in left] == ["hello-0\n", "hello-1\n"]
+            assert os.listdir(os.path.join(user, "answer")) and not files(user, "answer/.trainctl*"), os.listdir(user)
+        assert len(files(state, "inputs/*/folder-project")) == 1, files(state, "inputs/**")
+        assert not files(house.state, "uploads/**/answer.txt") and not files(house.state, "**/*.pack*")
 
 
 @case("A program that is a model has its rows on such a Worker, too", limit_s=120)

@@ -3,9 +3,12 @@ import hashlib
 import http.client
 import json
 import os
+import subprocess
+import urllib.error
+import urllib.request
 
 from tests.cases import case, main
-from tests.e2e.harness import House, blobs
+from tests.e2e.harness import House, blobs, eventually
 
 SPEC = """api: v1
 name: sent
@@ -112,6 +115,95 @@ write("test_predictions.csv", rows("TRAIND_TEST_CSV"))
         assert "nothing submitted" in wrong.stderr, wrong.stderr
 
 
+class Project(Desk):
+    """The folder of a program, in which its user calls trainctl."""
+
+    def __init__(self, house, script):
+        super().__init__(house)
+        self.project = os.path.join(self.folder, "project")
+        os.mkdir(self.project)
+        self.write("project/run.sh", script)
+
+    def call(self, *arguments, code=0):
+        called = subprocess.run([os.path.join(self.house.bin, "client/trainctl"), "--server", self.house.server, *arguments],
+                                capture_output=True, text=True, env=self.house.environment(), cwd=self.project, timeout=100)
+        assert called.returncode == code, (arguments, called.returncode, called.stdout, called.stderr)
+        return called
+
+    def files(self, below="."):
+        root = os.path.join(self.project, below)
+        return sorted(os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names)
+
+    def text(self, name):
+        with open(os.path.join(self.project, name)) as f:
+            return f.read()
+
+
+def below(folder):
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+
+
+@case("run --upload sends the folder of the call, and what the program leaves comes back to it")
+def _():
+    with House(slots=2) as house:
+        desk = Project(house, "mkdir -p deep\necho $word-$TRAIND_FOLD > deep/answer.txt\necho more > $TRAIND_OUT/more.txt\n")
+        house.start("--allow-programs", "--http", "127.0.0.1:0")
+        ran = desk.call("run", "--upload", "--budget", "40s", "--folds", "2", "--env", "word=hello", "--expect",
+                        "deep/answer.txt", "-o", "json", "--", "sh", "run.sh")
+        job = json.loads(ran.stdout)
+        assert job["state"] == "SUCCEEDED", job
+        left = ["fold-0/deep/answer.txt", "fold-0/more.txt", "fold-1/deep/answer.txt", "fold-1/more.txt"]
+        assert desk.files() == [*left, "run.sh"], desk.files()
+        assert desk.text("fold-1/deep/answer.txt") == "hello-1\n"
+        kept = os.path.join(house.results(job["id"]), "results")
+        assert job["program_results"] == os.path.realpath(kept) and below(kept) == left, (job, below(kept))
+        assert [os.path.basename(name) for name in below(os.path.join(house.state, "uploads"))] == ["run.sh"]
+        with urllib.request.urlopen(f"http://{house.http}/v1/jobs/{job['id']}") as answer:
+            assert json.load(answer)["program_results"] == job["program_results"]
+        try:
+            urllib.request.urlopen(f"http://{house.http}/v1/jobs/{job['id']}/artifacts/results.pack")
+            raise AssertionError("HTTP answers with files, which have one descriptor")
+        except urllib.error.HTTPError as refused:
+            assert refused.code == 400 and "trainctl fetch" in refused.read().decode(), refused
+        # The same again brings the files to a folder of the Job's name; a second time it wants a word.
+        fetched = json.loads(desk.call("fetch", job["id"], "-o", "json").stdout)
+        assert fetched["files"] == 4 and desk.files(job["id"]) == left, fetched
+        assert "exists here" in desk.call("fetch", job["id"], code=2).stderr
+        desk.write(f"project/{job['id']}/more.txt", "mine")
+        desk.call("fetch", job["id"], "--out", job["id"])
+        assert desk.files(job["id"]) == [*left, "more.txt"] and desk.text(f"{job['id']}/more.txt") == "mine"
+        assert "name a folder" in desk.call("fetch", job["id"], "--out", "-", code=2).stderr
+        # They go with the Job.
+        assert house.cli("delete", job["id"]).returncode == 0
+        assert not os.path.exists(house.results(job["id"]))
+        desk.call("fetch", job["id"], "--out", "again", code=5)
+        assert not os.path.exists(os.path.join(desk.project, "again"))
+
+
+@case("A program whose folder was uploaded may leave nothing, or something while it runs; what a Job keeps elsewhere is named")
+def _():
+    with House() as house:
+        desk = Project(house, "echo early > early.txt\nwhile [ ! -f \"$TRAIND_STOP_FILE\" ]; do sleep 0.1; done\necho late > late.txt\n")
+        house.start("--allow-programs")
+        nothing = desk.call("run", "--upload", "--out", "out", "--budget", "20s", "--", "true")
+        assert "has left no files" in nothing.stderr and desk.files() == ["run.sh"], (nothing.stderr, desk.files())
+        with open(desk.write("project/job.yaml", "api: v1\nname: early\nrun: {command: [sh, run.sh], folder: ., expect: [early.txt]}\n"
+                             "budget: {time: 60s}\n")):
+            pass
+        job = json.loads(desk.call("submit", "-f", "job.yaml", "--upload", "-o", "json").stdout)
+        assert "has left no files (yet)" in desk.call("fetch", job["id"], "--out", "now", code=5).stderr
+        eventually("a copy of what is there", lambda: below(os.path.join(house.results(job["id"]), "results")), 20)
+        desk.call("fetch", job["id"], "--out", "now")
+        assert desk.text("now/early.txt") == "early\n"
+        house.finish(job["id"])
+        desk.call("fetch", job["id"], "--out", "now")
+        assert desk.files("now") == ["early.txt", "late.txt"], desk.files("now")
+        local = json.loads(desk.call("run", "--budget", "20s", "--out", "own", "-o", "json", "--", "sh", "-c", "echo x > x.txt").stdout)
+        refused = desk.call("fetch", local["id"], "--out", "there", code=1)
+        assert f"are in the folder {os.path.realpath(desk.project)}/own on traind's machine" in refused.stderr, refused.stderr
+        assert not os.path.exists(os.path.join(desk.project, "there"))
+
+
 @case("Wrong files are named by their place in the spec, and nothing is submitted")
 def _():
     with House(standalone=False) as house:
@@ -123,8 +215,8 @@ def _():
             assert wrong.returncode != 0 and words in wrong.stderr, wrong.stderr
             assert "nothing submitted" in wrong.stderr, wrong.stderr
         program = house.cli("submit", "--upload", desk.write(
-            "program.yaml", "api: v1\nname: p\nrun: {command: [sh, x], folder: .}\nbudget: {time: 60s}\n"))
-        assert program.returncode != 0 and "does not send the folder of `run`" in program.stderr, program.stderr
+            "program.yaml", "api: v1\nname: p\nrun: {command: [sh, x], folder: ., results: out}\nbudget: {time: 60s}\n"))
+        assert program.returncode != 0 and "run.results: must be empty" in program.stderr, program.stderr
         assert house.json("list")["jobs"] == []
 
 
