@@ -383,7 +383,9 @@ std::string JobSummary(const v1::Job& job, absl::Time now, const JobStyle& style
             absl::StrCat(Printable(job.predictions().path(), 4096), " (", job.predictions().rows(),
                          " rows)"));
   } else if (!job.program_results().empty()) {
-    AddLine(text, "results", Printable(job.program_results(), 4096));
+    AddLine(text, "results",
+            absl::StrCat(Printable(job.program_results(), 4096),
+                         KeepsResults(job) ? " (trainctl fetch copies them)" : ""));
   } else if (job.state() == v1::JOB_STATE_SUCCEEDED) {
     AddLine(text, "prediction", "none was asked for: the spec has no data.test");
   }

@@ -19,6 +19,7 @@
 #include "common/base/refused_files.h"
 #include "common/base/status_macros.h"
 #include "common/data/media/media_files.h"
+#include "common/job_rules/ignore_rules.h"
 #include "common/job_rules/program_folder.h"
 #include "common/spec/field_text.h"
 #include "common/transfer/folder_pack.h"
@@ -117,7 +118,10 @@ absl::StatusOr<std::string> UploadProgram(const std::string& field, const std::s
   if (!found.ok()) return Wrong(field, found.status());
   const auto pack = FolderPack::Open(found->root, found->files, std::move(found->folders));
   if (!pack.ok()) return Wrong(field, pack.status());
-  return UploadPack(**pack, found->root, client, environment);
+  auto there = UploadPack(**pack, found->root, client, environment);
+  if (!absl::IsResourceExhausted(there.status())) return there;
+  return absl::ResourceExhaustedError(absl::StrCat(field, ": ", there.status().message(), "; what ",
+                                                   kIgnoreFile, " names stays here"));
 }
 
 // Sends what a Job reads of a folder with weights.

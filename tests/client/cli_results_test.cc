@@ -101,6 +101,7 @@ TEST_F(CliResultsTest, WhatIsNotWaitedForIsFetchedLater) {
   EXPECT_TRUE(Has(ran.err, " fetch digits-7f3k2a")) << ran.err;
   const Ran watched = Run({"watch", "digits"});
   EXPECT_TRUE(Has(watched.err, " fetch digits-7f3k2a")) << watched.err;
+  EXPECT_TRUE(Has(watched.out, "/results (trainctl fetch copies them)")) << watched.out;
   EXPECT_TRUE(fetched_.empty());
 }
 
@@ -192,6 +193,17 @@ TEST_F(CliResultsTest, AFolderThatCannotBeWrittenIsToldBeforeTheTrainingAndAtIts
   EXPECT_TRUE(Has(full.err, "File too large")) << full.err;
   EXPECT_TRUE(Has(full.err, " fetch digits-7f3k2a --out DIR")) << full.err;
   EXPECT_EQ(Below(project_), (std::vector<std::string>{"file", "run.sh"}));
+}
+
+TEST_F(CliResultsTest, AFolderThatIsTooLargeIsToldWithWhatHelps) {
+  service_.on_upload = [](const v1::UploadRequest&, v1::UploadReply*) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "traind's disk has room for 7 bytes");
+  };
+  const Ran ran = Run({"run", "--upload", "--", "true"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(Has(ran.err, "run.folder: traind's disk has room for 7 bytes; what .traindignore "))
+      << ran.err;
+  EXPECT_TRUE(submitted().empty());
 }
 
 TEST_F(CliResultsTest, AProgramMayLeaveNothing) {
