@@ -42,9 +42,8 @@
 //         stop                      TRAIND_STOP_FILE, there while the program is to stop
 //       program/fold-<k>-<attempt>.pack   what the fold resumes from on another Worker
 //                                 (common/transfer/program_pack.h)
-//       results/                  what the program of an uploaded folder has left (RunSpec); of
-//       several
-//                                 folds in fold-<k>/
+//       results/                  what the program of an uploaded folder has left (RunSpec), of
+//                                 several folds in fold-<k>/
 //       reused/<attempt>/         files of another Job's Attempt, linked or copied from there:
 //                                 oof.npy, test.npy and its model, or a checkpoint to resume from
 //       publish.lock

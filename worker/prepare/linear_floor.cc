@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -24,6 +25,12 @@ constexpr double kTextBytesPerSecond = 8e6;
 constexpr size_t kFewestTextBytes = 200;
 // How much words may count, from the strongest penalty of their weights to the weakest.
 constexpr float kWordScales[] = {1, 4, 16};
+// Penalties beside the given one, as its multiples: weaker ones are tried first, then stronger
+// ones, each while it wins. None where a fit reads many values: then the penalty matters little.
+constexpr double kWeaker[] = {0.1, 0.001};
+constexpr double kStronger[] = {10, 100, 1000};
+constexpr size_t kMostPenaltyValues = 300'000;
+constexpr size_t kParts = 4;  // of a fold's sample, each of which judges once
 
 FloorRows RowsOf(const Table& table, Split split, const NgramCounts* ngrams) {
   FloorRows rows;
@@ -100,7 +107,12 @@ class LinearFloorFit {
   bool FitFold(int fold, Floor& floor);
   std::vector<size_t> SampleOthers(int fold) const;
   std::vector<LinearModel> FitModels(const FloorFold& fold, const DesignRows& rows,
-                                     const std::vector<std::vector<float>>& targets);
+                                     const std::vector<std::vector<float>>& targets, double l2,
+                                     const std::function<bool()>& stop) const;
+  std::vector<LinearModel> FitInTurn(const FloorFold& fold, const DesignRows& rows,
+                                     const std::vector<std::vector<float>>& targets, double l2);
+  double ChoosePenalty(FloorFold& fold, absl::Span<const size_t> sample,
+                       const std::vector<std::vector<float>>& targets) const;
   void ChooseWordScale(FloorFold& fold, absl::Span<const size_t> sample,
                        const std::vector<std::vector<float>>& targets,
                        absl::Span<const size_t> mine);
@@ -202,21 +214,78 @@ std::vector<size_t> LinearFloorFit::SampleOthers(int fold) const {
 
 // One model per list of targets.
 std::vector<LinearModel> LinearFloorFit::FitModels(const FloorFold& fold, const DesignRows& rows,
-                                                   const std::vector<std::vector<float>>& targets) {
+                                                   const std::vector<std::vector<float>>& targets,
+                                                   double l2,
+                                                   const std::function<bool()>& stop) const {
   std::vector<LinearModel> models;
   for (const std::vector<float>& target : targets) {
     LinearModel& model = models.emplace_back(FloorModel::LinkOf(model_.input), layout_.numbers(),
                                              layout_.switches(), fold.encoder.words(), outputs_);
     FitOptions fit;
-    fit.l2 = options_.l2;
+    fit.l2 = l2;
     if (fold.encoder.words() > 0) fit.flat = kFlatWithWords;
+    fit.stop = stop;
+    model.Fit(rows, target, fit);
+  }
+  return models;
+}
+
+// One of the planned fits, which ends when its share of the time is over.
+std::vector<LinearModel> LinearFloorFit::FitInTurn(const FloorFold& fold, const DesignRows& rows,
+                                                   const std::vector<std::vector<float>>& targets,
+                                                   double l2) {
+  std::vector<LinearModel> models;
+  for (const std::vector<float>& target : targets) {
     const double share = (fits_done_ + kFitShare) / fits_;
     const absl::Duration until = fit_begin_ + (options_.time - fit_begin_) * share;
-    fit.stop = [this, until] { return Spent() > until; };
-    model.Fit(rows, target, fit);
+    models.push_back(
+        FitModels(fold, rows, {target}, l2, [this, until] { return Spent() > until; }).front());
     ++fits_done_;
   }
   return models;
+}
+
+// The penalty with the least loss on rows of the sample that it was not fitted on. The fold's own
+// rows have no say.
+double LinearFloorFit::ChoosePenalty(FloorFold& fold, absl::Span<const size_t> sample,
+                                     const std::vector<std::vector<float>>& targets) const {
+  const size_t values = sample.size() * (layout_.numbers() + layout_.places() + 1) * outputs_ *
+                        targets.size() * static_cast<size_t>(folds_.split.folds);
+  if (options_.texts || values > kMostPenaltyValues) return options_.l2;
+  const auto loss_with = [&](double l2) {
+    double loss = 0;
+    for (size_t part = 0; part < kParts; ++part) {
+      std::vector<size_t> fitted, held;
+      std::vector<std::vector<float>> goals(targets.size());
+      for (size_t i = 0; i < sample.size(); ++i) {
+        (i % kParts == part ? held : fitted).push_back(sample[i]);
+        for (size_t k = 0; i % kParts != part && k < goals.size(); ++k) {
+          goals[k].push_back(targets[k][i]);
+        }
+      }
+      DesignRows rows;
+      fold.encoder.Encode(layout_, train_, fitted, rows);
+      fold.models = FitModels(fold, rows, goals, l2, [this] { return Late(); });
+      loss += LossOf(fold, held);
+    }
+    return loss;
+  };
+  double chosen = options_.l2, least = loss_with(chosen);
+  const auto wins = [&](double multiple) {
+    const double loss = loss_with(options_.l2 * multiple);
+    if (!(loss < least)) return false;
+    least = loss;
+    chosen = options_.l2 * multiple;
+    return true;
+  };
+  if (wins(kWeaker[0])) {
+    wins(kWeaker[1]);
+  } else {
+    for (const double stronger : kStronger) {
+      if (!wins(stronger)) break;
+    }
+  }
+  return chosen;
 }
 
 // The loss that the models minimize, without the penalty, summed over rows.
@@ -251,7 +320,7 @@ void LinearFloorFit::ChooseWordScale(FloorFold& fold, absl::Span<const size_t> s
     fold.encoder.SetWordScale(scale);
     DesignRows rows;
     fold.encoder.Encode(layout_, train_, sample, rows);
-    fold.models = FitModels(fold, rows, targets);
+    fold.models = FitInTurn(fold, rows, targets, options_.l2);
     const double loss = LossOf(fold, mine);
     if (word_scale_ && !(loss < least)) break;
     least = loss;
@@ -311,7 +380,8 @@ bool LinearFloorFit::FitFold(int fold, Floor& floor) {
   }
   DesignRows rows;
   fitted.encoder.Encode(layout_, train_, sample, rows);
-  fitted.models = FitModels(fitted, rows, targets);
+  const double l2 = ChoosePenalty(fitted, sample, targets);
+  fitted.models = FitInTurn(fitted, rows, targets, l2);
   ShiftToQuantile(fitted, rows, sample);
 
   std::vector<float> predicted;

@@ -19,8 +19,9 @@ namespace traind {
 struct LinearFloorOptions {
   absl::Duration time;  // for all folds together
   uint64_t seed = 0;    // for sampling the rows that each fold is fitted on
-  // L2 penalty on all weights but the biases, with standardised inputs. The
-  // loss is summed over rows.
+  // L2 penalty on all weights but the biases, with standardised inputs. The loss is summed over
+  // rows. Of small tables without texts each fold tries others on parts of the rows that it trains
+  // on, and takes the best.
   double l2 = 1;
   int64_t rows_per_fold = 8000;  // sampled; fewer if rows are wide
   bool texts = false;            // the table's text columns are free text

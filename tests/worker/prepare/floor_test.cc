@@ -196,6 +196,28 @@ TEST(LinearFloorTest, MoreThanTwoClassesAreLearntToo) {
   EXPECT_GT(floor.test.values[8], 0.8f);
 }
 
+// A line without noise wants a weak penalty, and many columns of noise want a strong one.
+TEST(LinearFloorTest, ThePenaltyIsTheOneThatAnswersBest) {
+  std::string line = "a,b,y\n", wide = "y";
+  SeededRandom random(1);
+  for (int i = 0; i < kRows; ++i) {
+    const int a = static_cast<int>(random.Below(4)), b = static_cast<int>(random.Below(4));
+    absl::StrAppend(&line, a, ",", b, ",", 3 * a - 2 * b, "\n");
+  }
+  const auto exact = MakeTable(line, "a,b\n1,2\n", TargetKind::kValue);
+  EXPECT_LT(Linear(*exact, *MetricByName("rmse")).score, 0.005);  // a penalty of 1: 0.02
+
+  constexpr int kColumns = 60;
+  for (int k = 0; k < kColumns; ++k) absl::StrAppend(&wide, ",c", k);
+  for (int i = 0; i < kRows; ++i) {
+    const int signal = static_cast<int>(random.Below(10));
+    absl::StrAppend(&wide, "\n", signal + static_cast<int>(random.Below(30)), ",", signal);
+    for (int k = 1; k < kColumns; ++k) absl::StrAppend(&wide, ",", random.Below(100));
+  }
+  const auto noisy = MakeTable(wide + "\n", "", TargetKind::kValue);
+  EXPECT_LT(Linear(*noisy, *MetricByName("rmse")).score, 9.4);  // a penalty of 1: 10.8
+}
+
 // Plants a marker in one row of fold 0 and checks which values change.
 void ExpectNoLeak(TargetKind kind, Metric metric, const std::string& planted) {
   const Lines clean = LearnableLines(kind);
