@@ -31,11 +31,14 @@ absl::Status TargetColumn::Check(const ColumnValues& values) const {
   if (values.dictionary.values().size() <= kMaxClasses) return absl::OkStatus();
   const auto first =
       std::find(values.codes.begin(), values.codes.end(), static_cast<int32_t>(kMaxClasses));
+  const absl::string_view value = values.dictionary.values()[kMaxClasses];
+  float number = 0;
   return absl::InvalidArgumentError(
       absl::StrCat(file_, ": target '", name_, "' has more than ", kMaxClasses, " classes (row ",
-                   first - values.codes.begin() + 1, " brings '",
-                   values.dictionary.values()[kMaxClasses].substr(0, 64),
-                   "'); should task.type be regression?"));
+                   first - values.codes.begin() + 1, " brings '", value.substr(0, 64), "'); ",
+                   ParseNumber(value, number) == NumberKind::kNumber
+                       ? "should task.type be regression?"
+                       : "name another column by data.target"));
 }
 
 absl::Status TargetColumn::Constant(absl::string_view value) const {

@@ -13,13 +13,21 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/durable_file.h"
 #include "common/base/engine_version.h"
+#include "common/base/tls_files.h"
+#include "proto/file_service.grpc.pb.h"
 #include "proto/health.grpc.pb.h"
 #include "proto/training_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "server/access/token_book.h"
+#include "server/access_commands.h"
 #include "server/store/sqlite.h"
 
 namespace traind {
@@ -52,8 +60,7 @@ class CoordinatorTest : public testing::Test {
     return grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
                                grpc::InsecureChannelCredentials());
   }
-  v1::SubmitReply Submit(const std::string& request_id) {
-    grpc::ClientContext context;
+  v1::SubmitRequest RequestOf(const std::string& request_id) const {
     v1::SubmitRequest request;
     request.set_request_id(request_id);
     v1::JobSpec& spec = *request.mutable_spec();
@@ -63,8 +70,12 @@ class CoordinatorTest : public testing::Test {
     spec.mutable_data()->set_target("kind");
     spec.mutable_model()->mutable_mlp();
     spec.mutable_budget()->mutable_time()->set_seconds(3600);
+    return request;
+  }
+  v1::SubmitReply Submit(const std::string& request_id) {
+    grpc::ClientContext context;
     v1::SubmitReply reply;
-    const grpc::Status status = client_->Submit(&context, request, &reply);
+    const grpc::Status status = client_->Submit(&context, RequestOf(request_id), &reply);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return reply;
   }
@@ -207,6 +218,68 @@ TEST_F(CoordinatorTest, StandaloneServesItsWorkerOnASocketOfItsOwnHoweverLongIts
   stream->Write(hello);
   EXPECT_FALSE(stream->Read(&welcome));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+// Files of an Attempt come from the Worker that has it: from whoever has the token that the Worker
+// has come with.
+TEST_F(CoordinatorTest, WithTokensFilesOfAnAttemptComeFromItsOwnWorkerAlone) {
+  config_.tls_dir = folder_ + "/tls";
+  std::vector<std::string> words = {"init-tls", config_.tls_dir};
+  char* arguments[] = {words[0].data(), words[1].data(), nullptr};
+  ASSERT_EQ(RunInitTls(2, arguments), 0);
+  ASSERT_EQ(MakeDirs(config_.state_dir), absl::OkStatus());
+  std::map<std::string, std::string> tokens;
+  for (const auto& [name, role] : {std::pair<std::string, Role>{"ann", Role::kUser},
+                                   {"one", Role::kWorker},
+                                   {"two", Role::kWorker}}) {
+    tokens[name] = AddToken(config_.state_dir, {"", name, role}).value();
+  }
+  auto coordinator = Start();
+  const auto file = [&](const char* name) {
+    return ReadFile(absl::StrCat(config_.tls_dir, "/", name)).value();
+  };
+  grpc::ChannelArguments localhost;
+  localhost.SetSslTargetNameOverride("localhost");
+  const auto channel = grpc::CreateCustomChannel(
+      absl::StrCat("127.0.0.1:", coordinator->port()),
+      grpc::SslCredentials({file(kTlsCa), file(kTlsWorkerKey), file(kTlsWorker)}), localhost);
+  const auto as = [&](const char* name, grpc::ClientContext& context) {
+    context.AddMetadata("authorization", "Bearer " + tokens[name]);
+    return &context;
+  };
+
+  const auto workers = v1::WorkerService::NewStub(channel);
+  grpc::ClientContext attached, submits;
+  const auto stream = workers->Attach(as("one", attached));
+  v1::WorkerMessage hello;
+  hello.mutable_hello()->set_worker_id("w1");
+  hello.mutable_hello()->set_boot_id("b1");
+  hello.mutable_hello()->set_engine(kEngineVersion);
+  hello.mutable_hello()->add_slots();
+  ASSERT_TRUE(stream->Write(hello));
+  v1::SubmitReply job;
+  const grpc::Status submitted =
+      v1::TrainingService::NewStub(channel)->Submit(as("ann", submits), RequestOf("r1"), &job);
+  ASSERT_TRUE(submitted.ok()) << submitted.error_message();
+  v1::CoordinatorMessage message;
+  while (!message.has_start() && stream->Read(&message)) {
+  }
+  ASSERT_TRUE(message.has_start()) << "PREPARE goes to the only Worker";
+
+  const auto files = v1::FileService::NewStub(channel);
+  v1::OfferFileRequest offer;
+  offer.set_job(job.job().id());
+  offer.set_path(absl::StrCat("jobs/", job.job().id(), "/attempts/1/rank0.log"));
+  offer.set_size_bytes(1);
+  offer.set_sha256(Sha256Hex("x"));
+  v1::OfferFileReply reply;
+  for (const auto& [name, code] :
+       {std::pair{"two", grpc::StatusCode::PERMISSION_DENIED}, {"one", grpc::StatusCode::OK}}) {
+    grpc::ClientContext context;
+    EXPECT_EQ(files->OfferFile(as(name, context), offer, &reply).error_code(), code) << name;
+  }
+  attached.TryCancel();
+  stream->Finish().ok();
 }
 
 TEST_F(CoordinatorTest, AStandaloneWorkerThatHangsIsReplacedAndOneThatLivesIsNot) {

@@ -343,6 +343,10 @@ TEST(TableReaderTest, TooManyClassesAreNoClassification) {
   for (int i = 0; i < 2000; ++i) absl::StrAppend(&train, i, ",", i * 0.5, "\n");
   EXPECT_THAT(Message(Read(train)), HasSubstr("should task.type be regression?"));
   EXPECT_TRUE(Read(train, "", kValue).ok());
+  train = "a,y\n";
+  for (int i = 0; i < 2000; ++i) absl::StrAppend(&train, i, ",name", i, "\n");
+  EXPECT_THAT(Message(Read(train)),
+              HasSubstr("(row 1001 brings 'name1000'); name another column by data.target"));
 }
 
 TEST(TableReaderTest, TestFileWithOtherColumnsIsNamed) {
