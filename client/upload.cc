@@ -202,19 +202,24 @@ absl::Status UploadFilesOf(v1::JobSpec& spec, TrainingClient& client, Environmen
 void SuggestUpload(v1::JobSpec spec, const absl::Status& refusal, Environment& environment) {
   const RefusedFiles refused = RefusedFilesOf(refusal);
   if (refused.empty()) return;
-  bool here = false;
+  std::vector<const char*> here;
   const auto look = [&](const std::string& path, Message& message, const FieldDescriptor& field) {
     const std::string file = message.GetReflection()->GetString(message, &field);
     struct stat about = {};
     const auto found = refused.find(path);
     const bool unseen = found != refused.end() && found->second != FileProblem::kUnfit;
-    here |= unseen && stat(file.c_str(), &about) == 0 &&
-            (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
+    if (!unseen || stat(file.c_str(), &about) != 0) return absl::OkStatus();
+    if (S_ISREG(about.st_mode)) here.push_back("file");
+    if (S_ISDIR(about.st_mode)) here.push_back("folder");
     return absl::OkStatus();
   };
   ForEachPath(spec, "", look).IgnoreError();
-  if (!here) return;
-  environment.err << "the file is on this machine; --upload sends it to traind\n";
+  if (here.empty()) return;
+  if (here.size() > 1) {
+    environment.err << "they are on this machine; --upload sends them to traind\n";
+  } else {
+    environment.err << "the " << here[0] << " is on this machine; --upload sends it to traind\n";
+  }
 }
 
 }  // namespace traind

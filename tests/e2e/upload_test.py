@@ -56,7 +56,11 @@ def _():
         desk = Desk(house)
         house.start()
         refused = house.cli("submit", "-f", desk.spec)
-        assert refused.returncode != 0 and "--upload" in refused.stderr, refused.stderr
+        assert refused.returncode != 0, refused
+        assert "they are on this machine; --upload sends them to traind" in refused.stderr, refused.stderr
+        house.write("train.csv", blobs(300, seed=1))
+        refused = house.cli("submit", "-f", desk.spec, "--set", f"data.train={house.data}/train.csv")
+        assert "the file is on this machine; --upload sends it to traind" in refused.stderr, refused.stderr
         first = house.cli("submit", "-f", desk.spec, "--upload", "--wait")
         assert first.returncode == 0, first.stderr
         assert "train.csv: " in first.stderr and " sent in " in first.stderr, first.stderr
