@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -246,45 +247,51 @@ std::vector<LinearModel> LinearFloorFit::FitInTurn(const FloorFold& fold, const 
 }
 
 // The penalty with the least loss on rows of the sample that it was not fitted on. The fold's own
-// rows have no say.
+// rows have no say. Ends early, with the best so far, when half of the fold's share of the time is
+// over.
 double LinearFloorFit::ChoosePenalty(FloorFold& fold, absl::Span<const size_t> sample,
                                      const std::vector<std::vector<float>>& targets) const {
   const size_t values = sample.size() * (layout_.numbers() + layout_.places() + 1) * outputs_ *
                         targets.size() * static_cast<size_t>(folds_.split.folds);
   if (options_.texts || values > kMostPenaltyValues) return options_.l2;
-  const auto loss_with = [&](double l2) {
-    double loss = 0;
-    for (size_t part = 0; part < kParts; ++part) {
-      std::vector<size_t> fitted, held;
-      std::vector<std::vector<float>> goals(targets.size());
-      for (size_t i = 0; i < sample.size(); ++i) {
-        (i % kParts == part ? held : fitted).push_back(sample[i]);
-        for (size_t k = 0; i % kParts != part && k < goals.size(); ++k) {
-          goals[k].push_back(targets[k][i]);
-        }
-      }
-      DesignRows rows;
-      fold.encoder.Encode(layout_, train_, fitted, rows);
-      fold.models = FitModels(fold, rows, goals, l2, [this] { return Late(); });
-      loss += LossOf(fold, held);
-    }
-    return loss;
+  struct Part {
+    std::vector<size_t> held;
+    DesignRows rows;  // the others
+    std::vector<std::vector<float>> targets;
   };
-  double chosen = options_.l2, least = loss_with(chosen);
+  std::vector<Part> parts(kParts);
+  for (size_t p = 0; p < kParts; ++p) {
+    std::vector<size_t> fitted;
+    parts[p].targets.resize(targets.size());
+    for (size_t i = 0; i < sample.size(); ++i) {
+      (i % kParts == p ? parts[p].held : fitted).push_back(sample[i]);
+      for (size_t k = 0; i % kParts != p && k < targets.size(); ++k) {
+        parts[p].targets[k].push_back(targets[k][i]);
+      }
+    }
+    fold.encoder.Encode(layout_, train_, fitted, parts[p].rows);
+  }
+  const double share = (fits_done_ + kFitShare / 2) / fits_;
+  const absl::Duration until = fit_begin_ + (options_.time - fit_begin_) * share;
+  const auto over = [this, until] { return Spent() > until; };
+  double chosen = options_.l2, least = std::numeric_limits<double>::infinity();
   const auto wins = [&](double multiple) {
-    const double loss = loss_with(options_.l2 * multiple);
+    double loss = 0;
+    for (const Part& part : parts) {
+      fold.models = FitModels(fold, part.rows, part.targets, options_.l2 * multiple, over);
+      loss += LossOf(fold, part.held);
+      if (over()) return false;
+    }
     if (!(loss < least)) return false;
     least = loss;
     chosen = options_.l2 * multiple;
     return true;
   };
-  if (wins(kWeaker[0])) {
-    wins(kWeaker[1]);
-  } else {
-    for (const double stronger : kStronger) {
-      if (!wins(stronger)) break;
-    }
-  }
+  const auto win_in_turn = [&wins](absl::Span<const double> multiples) {
+    return std::find_if_not(multiples.begin(), multiples.end(), wins) != multiples.begin();
+  };
+  wins(1);
+  if (!win_in_turn(kWeaker)) win_in_turn(kStronger);
   return chosen;
 }
 

@@ -218,6 +218,26 @@ TEST(LinearFloorTest, ThePenaltyIsTheOneThatAnswersBest) {
   EXPECT_LT(Linear(*noisy, *MetricByName("rmse")).score, 9.4);  // a penalty of 1: 10.8
 }
 
+// Each look at it takes a millisecond.
+class TickingClock final : public Clock {
+ public:
+  absl::Time WallNow() const override { return absl::UnixEpoch() + MonotonicNow(); }
+  absl::Duration MonotonicNow() const override { return absl::Milliseconds(++looks_); }
+
+ private:
+  mutable int looks_ = 0;
+};
+
+TEST(LinearFloorTest, TheChoiceOfAPenaltyLeavesTimeForTheFits) {
+  LinearFloorOptions options;
+  options.time = absl::Milliseconds(400);  // the fits look at the clock less often
+  const auto table = LearnableLines(TargetKind::kClasses).Make(TargetKind::kClasses);
+  const Metric accuracy = *MetricByName("accuracy");
+  const auto floor = LinearFloor(*table, InTurn(), accuracy, options, TickingClock());
+  ASSERT_TRUE(floor.has_value());
+  EXPECT_GT(floor->floor.score, 0.8);
+}
+
 // Plants a marker in one row of fold 0 and checks which values change.
 void ExpectNoLeak(TargetKind kind, Metric metric, const std::string& planted) {
   const Lines clean = LearnableLines(kind);
