@@ -17,12 +17,8 @@
 namespace traind {
 namespace {
 
-// Errors about the local file: NotFound would be taken for a missing Job.
-absl::Status CannotWrite(const std::string& path, const absl::Status& why) {
-  return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", why.message()));
-}
-absl::Status CannotWrite(const std::string& path) {
-  return CannotWrite(path, absl::UnknownError(std::strerror(errno)));
+absl::Status CannotWriteByErrno(const std::string& path) {
+  return CannotWrite(path, std::strerror(errno));
 }
 
 // For mkostemp: a file beside it.
@@ -30,15 +26,19 @@ std::string TemporaryName(const std::string& path) { return absl::StrCat(path, "
 
 }  // namespace
 
+absl::Status CannotWrite(const std::string& path, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", why));
+}
+
 absl::Status CheckCanWrite(const std::string& path) {
   struct stat there {};
   if (stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) {
     errno = EISDIR;
-    return CannotWrite(path);
+    return CannotWriteByErrno(path);
   }
   std::string temporary = TemporaryName(path);
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return CannotWrite(path);
+  if (fd < 0) return CannotWriteByErrno(path);
   close(fd);
   unlink(temporary.c_str());
   return absl::OkStatus();
@@ -49,7 +49,7 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
                                         absl::Duration limit) {
   std::string temporary = TemporaryName(path);
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return CannotWrite(path);
+  if (fd < 0) return CannotWriteByErrno(path);
   bool renamed = false;
   auto cleanup = absl::MakeCleanup([&] {
     if (fd >= 0) close(fd);
@@ -65,11 +65,11 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
   const mode_t mask = umask(0);
   umask(mask);
   if (fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) {
-    return CannotWrite(temporary);
+    return CannotWriteByErrno(temporary);
   }
   const int closed = close(fd);
   fd = -1;
-  if (closed != 0) return CannotWrite(temporary);
+  if (closed != 0) return CannotWriteByErrno(temporary);
   ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(temporary));
   if (digest.sha256 != file.sha256) {
     return absl::DataLossError(absl::StrCat(
@@ -77,7 +77,7 @@ absl::StatusOr<FetchedFile> FetchToFile(TrainingClient& client, const std::strin
         digest.sha256, " instead of ", file.sha256, "; ", path, " was not written"));
   }
   if (const absl::Status moved = RenameDurably(temporary, path); !moved.ok()) {
-    return CannotWrite(path, moved);
+    return CannotWrite(path, moved.message());
   }
   renamed = true;
   return file;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <string>
@@ -9,6 +10,10 @@
 #include "client/training_client.h"
 
 namespace traind {
+
+// The error of a local file or folder: FailedPrecondition, because NotFound would be taken for a
+// missing Job.
+absl::Status CannotWrite(const std::string& path, absl::string_view why);
 
 // Returns the error with which FetchToFile could not write `path` now. Leaves nothing behind.
 absl::Status CheckCanWrite(const std::string& path);

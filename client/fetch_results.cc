@@ -26,11 +26,6 @@ namespace fs = std::filesystem;
 // A program that is at work may replace its files while they are sent.
 constexpr int kMostTries = 4;
 
-// NotFound would be taken for a missing Job.
-absl::Status CannotWrite(const std::string& path, absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("cannot write ", path, ": ", why));
-}
-
 absl::Status MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);

@@ -19,11 +19,12 @@ struct FetchedResults {
 // Makes the folder where it is missing. FailedPrecondition: nothing could be written there.
 absl::Status CheckCanFetchTo(const std::string& folder);
 
-// Copies all files of Job `id` to `folder`, which it makes. Each file is there whole, or as it was;
-// the digest of all of them is checked before. While it runs, they are in a folder of their own
-// in it, whose next user removes what a killed one has left. Errors: NotFound: the program has left
-// nothing (yet); FailedPrecondition: the Job has its files in a folder at traind, or this folder
-// cannot be written, or another trainctl writes the same there.
+// Copies all files of Job `id` to `folder`, which it makes if need be. The digest of all files is
+// checked first; then each replaces the one of its name, whole or not at all. Until then they are
+// in a hidden folder in `folder`; if trainctl is killed, the next fetch of the Job removes it.
+// Errors: NotFound: the program has left nothing (yet); FailedPrecondition: the Job has its files
+// in a folder on traind's machine, `folder` cannot be written, or another trainctl writes the same
+// there.
 absl::StatusOr<FetchedResults> FetchResults(TrainingClient& client, const std::string& id,
                                             const std::string& folder, absl::Duration limit);
 

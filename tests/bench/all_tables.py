@@ -72,8 +72,8 @@ def read(name):
     return rows[~test], rows[test], target
 
 
-def ours(house, name, train, test, target, budget):
-    """The kind of the task, the answer for the test rows (None: there is none), and whether it was late."""
+def ours(house, train, test, target, budget):
+    """What the Job tells, the answer for the test rows (None: there is none), and whether it was late."""
     for part, rows in (("train", train), ("test", test.drop(columns=[target]))):
         rows.to_csv(os.path.join(house.data, f"{part}.csv"), index=False)
     spec = house.write_spec({"name": "table", "cache": "off", "budget": {"time": f"{budget}s"},
@@ -156,7 +156,7 @@ def main():
                 continue
             begun += 1
             train, test, target = table
-            about, answer, late = ours(house, name, train, test, target, options.budget)
+            about, answer, late = ours(house, train, test, target, options.budget)
             line = {"table": name, "rows": len(train) + len(test), "target": target, **about, "late": late}
             if answer is not None:
                 truth = test[target]
